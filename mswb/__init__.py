@@ -1,0 +1,3 @@
+"""The MindSpore workbench. This module holds the version and imports nothing."""
+
+__version__ = "0.1.0"

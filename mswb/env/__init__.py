@@ -1,0 +1,1 @@
+"""What this host offers: interpreters, devices, limits."""

@@ -1,0 +1,1 @@
+"""Reading files that others write: follow, index, watch, and open them safely."""

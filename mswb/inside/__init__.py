@@ -1,0 +1,1 @@
+"""Everything that runs in the training interpreter. Imports nothing else of mswb."""

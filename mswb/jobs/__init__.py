@@ -1,0 +1,1 @@
+"""The one job runner: run folders, the detached supervisor, start, stop and attach."""

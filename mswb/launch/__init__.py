@@ -1,0 +1,1 @@
+"""Start, read and diagnose (distributed) MindSpore training runs."""

@@ -1,0 +1,1 @@
+"""Checks made before anything starts, one subject a module."""
