@@ -1,0 +1,174 @@
+"""What a job is, as data: the files of a run folder, read and written whole.
+
+A run is a folder ``<state>/runs/<id>/``:
+
+=============  =================================================================================================
+spec.json      :class:`JobSpec`: what was asked, written once before the start (0600: it holds the environment)
+status.json    :class:`RunStatus`: what happens, rewritten by the shim only
+output.log     a link to the launcher's own output (for a plain command: its output)
+events.jsonl   :class:`Event` a line: started, worker-found, first-failure, stopping, stacks, ended, progress
+log            a link to the folder of the rank logs
+=============  =================================================================================================
+
+The shim also writes ``run.json`` (a :class:`RunStatus`) into the log folder, so that a diagnosis of that folder has
+the exit codes even after it was copied to another machine.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+
+from mswb.files.safety import open_regular, write_atomic
+from mswb.findings import stop
+
+Role = Literal["worker", "scheduler", "launcher", "command"]
+State = Literal["starting", "running", "stopping", "ended"]
+ProcessState = Literal["starting", "running", "ended"]
+
+MSWB_RUN_ID = "MSWB_RUN_ID"
+"""In the environment of every member of a run; how members are found whatever their session or parent."""
+
+
+class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One process that the shim starts itself, in a process group of its own.
+
+    ``env`` is added to the job's. Standard output and error both go to ``log`` (absolute); standard input is empty.
+    """
+
+    role: Role
+    argv: tuple[str, ...]
+    log: str
+    rank: int | None = None
+    env: dict[str, str] = {}
+
+
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run and how to end it.
+
+    kind: ``launch`` = a training (workers are watched, the first failure ends the rest); ``command`` = any program.
+    backend: ``msrun`` = one launcher process whose descendants are the workers; ``direct`` = we start each of them.
+    env: the whole environment of the processes (the shim adds MSWB_RUN_ID).
+    worker_logs: under msrun, the file that each rank's output will go to, by rank (absolute paths).
+    expected_workers: local workers that must be found before all of them ending well means success.
+    merged_log: the file into which the shim merges all logs of the run, or None.
+    """
+
+    id: str
+    kind: Literal["launch", "command"]
+    title: str
+    cwd: str
+    env: dict[str, str]
+    processes: tuple[ProcessSpec, ...]
+    backend: str = "command"
+    script: str | None = None
+    log_dir: str | None = None
+    merged_log: str | None = None
+    worker_logs: dict[int, str] = {}
+    scheduler_log: str | None = None
+    expected_workers: int = 0
+    created: float = 0.0
+    stop_grace_s: float = 5.0
+    command_line: tuple[str, ...] = ()
+
+
+class ProcessStatus(msgspec.Struct, kw_only=True):
+    """One member that matters. Times are seconds since the epoch; ``exit_code`` is negative for a signal.
+
+    ``start_time`` is field 22 of /proc/PID/stat (clock ticks since boot): with the pid it names a process for ever.
+    ``ended_by_us``: the shim sent the signal that ended it, so its exit code says nothing about its own health.
+    ``last_output``: when its log last grew; ``longest_pause_s``: the longest earlier pause between two growths.
+    """
+
+    role: Role
+    pid: int
+    start_time: int
+    rank: int | None = None
+    state: ProcessState = "starting"
+    exit_code: int | None = None
+    started: float = 0.0
+    ended: float | None = None
+    ended_by_us: bool = False
+    log: str | None = None
+    last_output: float | None = None
+    longest_pause_s: float = 0.0
+    peak_rss_bytes: int | None = None
+
+
+class FirstFailure(msgspec.Struct, kw_only=True):
+    """The first worker (or launcher) that ended badly by itself."""
+
+    role: Role
+    rank: int | None
+    pid: int
+    exit_code: int
+    time: float
+
+
+class RunStatus(msgspec.Struct, kw_only=True):
+    """What happened so far. ``stopped_by``: ``user`` (a stop was asked), ``failure`` (peers of the first failure)."""
+
+    id: str
+    kind: str
+    backend: str
+    title: str
+    cwd: str
+    host: str
+    boot_id: str
+    pid: int
+    start_time: int
+    state: State
+    created: float
+    heartbeat: float
+    started: float | None = None
+    ended: float | None = None
+    exit_code: int | None = None
+    stopped_by: Literal["user", "failure"] | None = None
+    stop_requested: float | None = None
+    first_failure: FirstFailure | None = None
+    processes: list[ProcessStatus] = []
+    oom_kills: int = 0
+    log_dir: str | None = None
+    script: str | None = None
+    expected_workers: int = 0
+    command_line: list[str] = []
+    message: str = ""
+
+
+class Event(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One line of events.jsonl."""
+
+    time: float
+    event: str
+    rank: int | None = None
+    role: str | None = None
+    pid: int | None = None
+    exit_code: int | None = None
+    text: str = ""
+    done: float | None = None
+    total: float | None = None
+    unit: str | None = None
+
+
+_T = TypeVar("_T")
+
+
+def read_record(path: Path, kind: type[_T]) -> _T:
+    """Read a JSON file of a run folder.
+
+    Raises:
+        MswbError: ``path-missing``, ``path-unreadable`` (also when the content is not such a record).
+    """
+    with open(open_regular(path), "rb") as file:
+        raw = file.read(64 << 20)
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.DecodeError, msgspec.ValidationError) as problem:
+        raise stop("path-unreadable", values={"path": str(path), "reason": str(problem)}) from None
+
+
+def write_record(path: Path, record: msgspec.Struct) -> None:
+    """Write a record atomically (0600)."""
+    write_atomic(path, msgspec.json.encode(record))
