@@ -1,0 +1,205 @@
+"""The only writer of stdout: JSON reports for programs, plain or coloured text for people.
+
+JSON is one object (or one a line for streams) without NaN: a number that is not finite becomes null, and the object
+that held it gets ``non_finite`` with the count. Text never exceeds the terminal's width and passes through the escape
+of :mod:`mswb.files.safety`, so no log line can drive the terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mswb import __version__
+from mswb.files.safety import printable
+from mswb.findings import Finding
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+MARKS = {"error": ("✖", "X", "bold red"), "warning": ("▲", "!", "yellow"), "note": ("•", "-", "cyan")}
+LABELS = {
+    "en": {"where": "where", "why": "why", "do": "do", "evidence": "evidence", "then": "then"},
+    "zh": {"where": "位置", "why": "原因", "do": "处理", "evidence": "证据", "then": "随后"},
+}
+
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, or a JSON report for programs.",
+)
+
+
+def prepare_streams() -> None:
+    """Make prints survive a locale that cannot show every character."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line, even a broken one, asks for JSON."""
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any(one == "--format=json" or (one == "--format" and two == "json") for one, two in pairs)
+
+
+def emit(schema: str, findings: Iterable[Finding], **keys: Any) -> None:
+    """Write one report: ``schema`` (``diagnose`` becomes ``mswb.diagnose/1``), version, findings and the kind's keys."""
+    head = {"schema": f"mswb.{schema}/1", "tool_version": __version__}
+    emit_object({**head, "findings": [asdict(finding) for finding in findings], **keys})
+
+
+def emit_error(schema: str, finding: Finding) -> None:
+    """The report of a command that could not do its work; the keys its kind demands are there, and empty."""
+    emit(schema, [finding], **EMPTY.get(schema, {}))
+
+
+EMPTY: dict[str, dict[str, Any]] = {"diagnose": {"verdict": "unknown", "root": 0, "ranks": []}}
+
+
+def emit_object(report: Mapping[str, Any]) -> None:
+    """Write one JSON object on a line of its own."""
+    plain = to_plain(report)
+    sys.stdout.write(json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def to_plain(value: Any) -> Any:
+    """JSON types only: dataclasses to objects, paths to texts, non-finite numbers to null with a count beside."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return to_plain(asdict(value))
+    if isinstance(value, Mapping):
+        plain = {str(key): to_plain(item) for key, item in value.items()}
+        lost = sum(isinstance(item, float) and not math.isfinite(item) for item in value.values())
+        return {**plain, "non_finite": lost} if lost else plain
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, (bytes, PurePath)):
+        return os.fsdecode(value)
+    return value
+
+
+def safe_line(text: str) -> str:
+    """One line that is safe to print."""
+    return printable(" ".join(text.split("\n")))
+
+
+def width() -> int:
+    """Columns to use: the terminal's, COLUMNS, else 80."""
+    return max(40, shutil.get_terminal_size((80, 24)).columns)
+
+
+def console() -> Console:
+    """A rich console on stdout: colours only on a terminal without NO_COLOR, markup never parsed from data."""
+    from rich.console import Console
+
+    return Console(width=width(), highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def show_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[int] = ()) -> None:
+    """Print rows under headers; columns whose index is in ``right`` are numbers."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for index, header in enumerate(headers):
+        table.add_column(header, justify="right" if index in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*("" if cell is None else printable(str(cell)) for cell in row))
+    console().print(table)
+
+
+def show_findings(findings: Sequence[Finding], root: int | None = None, *, lang: str = "en") -> None:
+    """Print findings, the root first with everything, its consequences as one line each under it."""
+    out = console()
+    order = sorted(range(len(findings)), key=lambda index: (index != root, _rank_of(findings[index].severity)))
+    for index in order:
+        finding = findings[index]
+        if finding.consequence_of is not None:
+            continue
+        _show_one(out, finding, lang)
+        followers = [item for item in findings if item.consequence_of == index]
+        _show_followers(out, followers, lang)
+
+
+def mark(severity: str) -> str:
+    """The sign of a severity; plain letters where the locale has no others."""
+    fancy, simple, _ = MARKS[severity]
+    encoding = (sys.stdout.encoding or "ascii").lower()
+    return fancy if encoding.startswith("utf") else simple
+
+
+def _show_one(out: Console, finding: Finding, lang: str) -> None:
+    from rich.text import Text
+
+    labels = LABELS[lang]
+    style = MARKS[finding.severity][2]
+    head = Text(f"{mark(finding.severity)} {finding.code}  ", style=style)
+    head.append(printable(finding.title), style="bold")
+    out.print(head)
+    where = str(finding.where)
+    _field(out, labels["where"], where + (f"  ({finding.where.time})" if finding.where.time else ""))
+    script = finding.values.get("script_file")
+    if script:
+        line = finding.values.get("script_line")
+        _field(out, "script", f"{script}:{line}" if line else str(script))
+    _field(out, labels["why"], finding.cause)
+    for number, advice in enumerate(finding.advice):
+        _field(out, labels["do"] if number == 0 else "", f"{number + 1}. {advice}")
+    _show_evidence(out, finding.evidence, labels["evidence"])
+
+
+def _show_evidence(out: Console, evidence: str, label: str) -> None:
+    rows = evidence.rstrip("\n").split("\n") if evidence else []
+    if len(rows) > 14:
+        rows = [*rows[:5], f"… {len(rows) - 12} lines …", *rows[-7:]]
+    for number, row in enumerate(rows):
+        _field(out, label if number == 0 else "", "| " + row, fold=False)
+
+
+def _show_followers(out: Console, followers: Sequence[Finding], lang: str) -> None:
+    shown = followers[:8]
+    for number, finding in enumerate(shown):
+        place = f"{finding.where}: " if str(finding.where) else ""
+        _field(out, LABELS[lang]["then"] if number == 0 else "", f"{place}{finding.title}", fold=False)
+    if len(followers) > len(shown):
+        _field(out, "", f"… and {len(followers) - len(shown)} more consequences")
+
+
+def _field(out: Console, label: str, text: str, *, fold: bool = True) -> None:
+    """``label`` in a narrow column and ``text`` beside it, wrapped at words (``fold``) or cut at the width."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if not text:
+        return
+    safe = printable(text)
+    lead = Text.assemble((f"  {label}".ljust(12 - sum(ord(c) > 255 for c in label)), "dim"))
+    room = out.width - 12
+    body = Text(safe, overflow="fold" if fold else "ellipsis", no_wrap=not fold)
+    lines = body.wrap(out, room) if fold else [body]
+    for number, line in enumerate(lines):
+        if not fold:
+            line.truncate(room, overflow="ellipsis")
+        line.rstrip()
+        if number == 0:
+            out.print(Text.assemble(lead, line))
+        else:
+            out.print(Padding(line, (0, 0, 0, 12), expand=False))
+
+
+def _rank_of(severity: str) -> int:
+    return {"error": 0, "warning": 1, "note": 2}[severity]
