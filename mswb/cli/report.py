@@ -1,0 +1,55 @@
+"""How a diagnosis looks in a terminal: one line of verdict, the ranks that matter, the root cause in full."""
+
+from __future__ import annotations
+
+from mswb.cli import output
+from mswb.findings import Finding, language
+from mswb.launch.diagnose import Diagnosis, RankState
+
+STYLES = {"failed": "bold red", "succeeded": "bold green", "running": "bold cyan", "unknown": "bold yellow"}
+MAX_RANKS = 16
+"""Ranks listed in text; the JSON report holds all of them."""
+
+
+def exit_code(findings: tuple[Finding, ...], verdict: str, strict: bool = False) -> int:
+    """0 fine; 1 the job failed or errors were found (with ``strict``: or warnings)."""
+    bad = {"error", "warning"} if strict else {"error"}
+    return int(verdict == "failed" or any(finding.severity in bad for finding in findings))
+
+
+def show(diagnosis: Diagnosis) -> None:
+    """Print a diagnosis for a person."""
+    out = output.console()
+    out.print(f"{diagnosis.verdict.upper()}  {headline(diagnosis)}", style=STYLES[diagnosis.verdict])
+    _show_ranks(diagnosis)
+    if diagnosis.findings:
+        out.print()
+    output.show_findings(diagnosis.findings, diagnosis.root, lang=language())
+
+
+def headline(diagnosis: Diagnosis) -> str:
+    """What happened in one line: how many ranks, and which one failed first."""
+    workers = [rank for rank in diagnosis.ranks if rank.role == "worker"]
+    count = f"{len(workers)} rank{'s' if len(workers) != 1 else ''}" if workers else "no ranks"
+    if diagnosis.root is None:
+        return count
+    root = diagnosis.findings[diagnosis.root]
+    first = "" if root.where.rank is None else f", rank {root.where.rank} failed first"
+    return f"{count}{first}: {root.title}" if diagnosis.verdict == "failed" else f"{count}: {root.title}"
+
+
+def _show_ranks(diagnosis: Diagnosis) -> None:
+    order = {"failed": 0, "killed": 1, "silent": 2}
+    ranks = sorted(diagnosis.ranks, key=lambda rank: order.get(rank.state, 3))
+    shown = ranks[:MAX_RANKS]
+    output.show_table(["rank", "state", "exit", "last line", "errors", "file"], [_row(rank) for rank in shown])
+    if len(ranks) > len(shown):
+        states = sorted({rank.state for rank in ranks[MAX_RANKS:]})
+        print(f"… and {len(ranks) - len(shown)} more ({', '.join(states)})")
+
+
+def _row(rank: RankState) -> tuple[object, ...]:
+    name = rank.role if rank.rank is None else rank.rank
+    errors = sum(rank.records_by_level.get(level, 0) for level in ("ERROR", "CRITICAL"))
+    last = (rank.last_time or "")[11:19]
+    return name, rank.state, rank.exit_code, last, errors or "", rank.file
