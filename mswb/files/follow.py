@@ -101,11 +101,15 @@ class Follower:
             MswbError: ``path-unreadable``: it may not be read, or isn't a regular file.
         """
         self.behind = False
+        blocks: list[Block] = []
         try:
-            blocks = list(self._look(limit))
+            for block in self._look(limit):
+                blocks.append(block)
         except OSError:  # a stale NFS handle, an I/O error: open it afresh next time
             self._close_descriptor()
-            blocks = []
+        except MswbError:
+            if not blocks:  # else what was read of the former file comes first; the next poll raises again
+                raise
         if not self._hold:
             self._close_descriptor()
         return blocks
@@ -134,7 +138,8 @@ class Follower:
             self._leave()
         if self._fd is None and (self._unchanged(status) or not self._open()):
             return
-        yield from self._read_current(budget)
+        same = status is not None and _identity(status) == self._identity
+        yield from self._read_current(budget, status if same else None)
 
     def _unchanged(self, status: os.stat_result | None) -> bool:
         return status is not None and (status.st_size, status.st_mtime_ns) == self._seen
@@ -146,9 +151,9 @@ class Follower:
         if self._fd is not None:
             yield from self._read_current(limit)
 
-    def _read_current(self, limit: int) -> Iterator[Block]:
+    def _read_current(self, limit: int, status: os.stat_result | None = None) -> Iterator[Block]:
         assert self._fd is not None
-        status = os.fstat(self._fd)
+        status = status or os.fstat(self._fd)
         if self._unchanged(status):
             return
         if not self._is_same(status.st_size):
