@@ -32,6 +32,10 @@ MSWB_RUN_ID = "MSWB_RUN_ID"
 """In the environment of every member of a run; how members are found whatever their session or parent."""
 
 
+MSWB_EVENTS = "MSWB_EVENTS"
+"""In the environment of every member: the events.jsonl to which a job of ours appends its progress."""
+
+
 class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One process that the shim starts itself, in a process group of its own.
 
@@ -119,6 +123,7 @@ class RunStatus(msgspec.Struct, kw_only=True):
     boot_id: str
     pid: int
     start_time: int
+    pid_namespace: str = ""
     state: State
     created: float
     heartbeat: float

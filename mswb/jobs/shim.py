@@ -1,0 +1,92 @@
+"""``python -m mswb.jobs.shim RUN_FOLDER``: the process that owns a run and outlives terminal and client.
+
+It detaches itself, becomes the parent of every orphan below it (PR_SET_CHILD_SUBREAPER), and supervises until nothing
+of the run is left. Whatever goes wrong in it is written into the status, and everything is ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from mswb.jobs import procs
+from mswb.jobs.recorder import STATUS_FILE, Recorder
+from mswb.jobs.spec import Event, JobSpec, RunStatus, read_record, write_record
+from mswb.jobs.supervise import Supervisor
+from mswb.settings import boot_id, host_name
+from mswb.signals import identify
+
+PR_SET_CHILD_SUBREAPER = 36
+SPEC_FILE = "spec.json"
+DISK_WAIT_S = 30.0
+INTERNAL = 70
+"""EX_SOFTWARE of sysexits.h."""
+
+
+def main(arguments: list[str]) -> int:
+    """Detach and supervise the run of the folder in ``arguments``; the calling process returns at once."""
+    if os.fork() != 0:
+        return 0
+    os.setsid()
+    os.chdir("/")  # the folder we were started in may vanish, and must not be held
+    _adopt_orphans()
+    _supervise(Path(arguments[0]))
+    return 0
+
+
+def _adopt_orphans() -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def _supervise(folder: Path) -> None:
+    spec = read_record(folder / SPEC_FILE, JobSpec)
+    status = first_status(spec)
+    write_record(folder / STATUS_FILE, status)
+    recorder = Recorder(folder, Path(spec.log_dir) if spec.log_dir else None)
+    supervisor = Supervisor(folder, spec, status, recorder)
+    try:
+        supervisor.run()
+    except BaseException as problem:
+        traceback.print_exc()
+        status.exit_code = INTERNAL
+        status.message = f"the supervisor failed and ended the run: {problem!r}"
+        supervisor.end_everything()
+    status.state, status.ended = "ended", time.time()
+    status.heartbeat = status.ended
+    recorder.event(Event(time=status.ended, event="ended", exit_code=status.exit_code, text=status.message))
+    recorder.status(status, copy=True)
+    recorder.close(DISK_WAIT_S)
+
+
+def first_status(spec: JobSpec) -> RunStatus:
+    """The status of a run whose supervisor is this process and has started nothing yet."""
+    own = identify(os.getpid())
+    assert own is not None, "/proc must be mounted"
+    return RunStatus(
+        id=spec.id,
+        kind=spec.kind,
+        backend=spec.backend,
+        title=spec.title,
+        cwd=spec.cwd,
+        host=host_name(),
+        boot_id=boot_id(),
+        pid=own.pid,
+        start_time=own.start_time,
+        pid_namespace=procs.pid_namespace(),
+        state="starting",
+        created=spec.created or time.time(),
+        heartbeat=time.time(),
+        log_dir=spec.log_dir,
+        script=spec.script,
+        expected_workers=spec.expected_workers,
+        command_line=list(spec.command_line),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
