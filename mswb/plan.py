@@ -136,7 +136,7 @@ def _delete_folder(action: Action) -> str:
         return "another folder has taken its place"
     # Renamed first: between the check and the end of the deletion nobody finds half a folder under the old name,
     # and a folder that was swapped in meanwhile shows by its identity.
-    doomed = path.with_name(f".{path.name}.deleting")
+    doomed = path.with_name(f".{path.name}.{found.st_ino}.deleting")
     os.rename(path, doomed)
     if path_identity(doomed) != action.identity:
         os.rename(doomed, path)

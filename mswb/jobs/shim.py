@@ -14,6 +14,7 @@ import traceback
 from pathlib import Path
 
 from mswb.jobs import procs
+from mswb.jobs.merge import Merger, sources
 from mswb.jobs.recorder import STATUS_FILE, Recorder
 from mswb.jobs.spec import Event, JobSpec, RunStatus, read_record, write_record
 from mswb.jobs.supervise import Supervisor
@@ -23,6 +24,7 @@ from mswb.signals import identify
 PR_SET_CHILD_SUBREAPER = 36
 SPEC_FILE = "spec.json"
 DISK_WAIT_S = 30.0
+MERGE_WAIT_S = 10.0
 INTERNAL = 70
 """EX_SOFTWARE of sysexits.h."""
 
@@ -48,6 +50,7 @@ def _supervise(folder: Path) -> None:
     status = first_status(spec)
     write_record(folder / STATUS_FILE, status)
     recorder = Recorder(folder, Path(spec.log_dir) if spec.log_dir else None)
+    merger = Merger(sources(spec), spec.merged_log) if spec.merged_log else None
     supervisor = Supervisor(folder, spec, status, recorder)
     try:
         supervisor.run()
@@ -56,6 +59,8 @@ def _supervise(folder: Path) -> None:
         status.exit_code = INTERNAL
         status.message = f"the supervisor failed and ended the run: {problem!r}"
         supervisor.end_everything()
+    if merger is not None:
+        merger.close(MERGE_WAIT_S)
     status.state, status.ended = "ended", time.time()
     status.heartbeat = status.ended
     recorder.event(Event(time=status.ended, event="ended", exit_code=status.exit_code, text=status.message))
