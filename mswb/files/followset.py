@@ -164,15 +164,15 @@ class FollowSet:
         watched = self._folders.get(folder)
         if watched is None:
             return []
-        begin = time.monotonic()
+        now, cpu = time.monotonic(), time.thread_time()
         if watched.pick_up:
             self._pick_up(folder, "begin")
         updates = []
         for path, entry in list(watched.entries.items()):
-            if not entry.hidden or begin >= entry.next_look:
-                entry.next_look = begin + HIDDEN_S
+            if not entry.hidden or now >= entry.next_look:
+                entry.next_look = now + HIDDEN_S
                 updates += self._look(path, entry)
-        self._waker.looked(folder, news=bool(updates), seconds=time.monotonic() - begin)
+        self._waker.looked(folder, news=bool(updates), cpu_seconds=time.thread_time() - cpu)
         return updates
 
     def _look_at_path(self, path: str) -> list[Update]:
