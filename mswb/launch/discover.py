@@ -156,7 +156,7 @@ def rank_of(file: LogFile) -> int | None:
     """A worker's rank: by the first 256 KiB of its log, else by its name."""
     if file.role in ("scheduler", "launcher", "merged"):
         return None
-    rank = rank_from_text(_head(file.path, _HEAD_BYTES))
+    rank = rank_from_text(read_head(file.path, _HEAD_BYTES))
     return file.rank_hint if rank is None else rank
 
 
@@ -219,7 +219,7 @@ def _is_log(file: LogFile) -> bool:
     named = _LOG_NAME.match(base) is not None
     if not file.size:
         return named
-    head = _head(file.path, 512 if named else SNIFF)
+    head = read_head(file.path, 512 if named else SNIFF)
     if head.startswith(_BINARY) or _looks_binary(head[:512]):
         return False
     return named or _ANY_RECORD.search(head) is not None
@@ -241,7 +241,7 @@ def _described(file: LogFile) -> LogFile:
         return replace(file, role=role)
     rank = _rank_by_name(file.name)
     if role == "unknown":
-        role = role_from_text(_head(file.path, SNIFF))
+        role = role_from_text(read_head(file.path, SNIFF))
     if role == "unknown" and rank is not None:
         role = "worker"
     return replace(file, role=role, rank_hint=rank if role == "worker" else None, node_hint=_address(base))
@@ -334,7 +334,7 @@ def _node_folder(name: str) -> str:
     return next((part for part in folders if _NODE_FOLDER.match(part)), folders[0] if folders else "")
 
 
-def _head(path: str, limit: int) -> bytes:
+def read_head(path: str, limit: int) -> bytes:
     """The first bytes of a regular file; nothing when it can't be read."""
     try:
         descriptor = open_regular(path)

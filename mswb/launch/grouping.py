@@ -141,41 +141,53 @@ class Group:
 
 def group_lines(lines: Iterable[Line]) -> Iterator[Group]:
     """Group lines; every line comes back in exactly one group, groups in the order of their first lines."""
-    grouper = _Grouper()
-    previous: Line | None = None
+    grouper = Grouper()
+    waiting = grouper.waiting
     for line in lines:
-        if previous is not None:
-            yield from grouper.feed(previous, line.text)
-        previous = line
-    if previous is not None:
-        yield from grouper.feed(previous, "")
-    yield from grouper.finish()
+        grouper.push(line)
+        while waiting and waiting[0].done:
+            yield waiting.popleft()
+    grouper.finish()
+    yield from waiting
 
 
-class _Grouper:
-    """The machine: one current group, at most one interrupted one, and those not yet given out."""
+class Grouper:
+    """The machine: one current group, at most one interrupted one.
+
+    ``waiting`` holds the groups not yet taken by the caller, in the order of their first lines; those that are
+    ``done`` may be taken from its left.
+    """
 
     def __init__(self) -> None:
-        self._waiting: deque[Group] = deque()
+        self.waiting: deque[Group] = deque()
+        self._previous: Line | None = None
         self._current: Group | None = None
         self._away: Group | None = None
         self._pid: int | None = None
 
-    def feed(self, line: Line, following: str) -> Iterator[Group]:
-        """Take a line, knowing the text of the next one."""
+    def push(self, line: Line) -> None:
+        """Take the next line; the one before it, whose successor is known now, is grouped."""
+        if self._previous is not None:
+            self._feed(self._previous, line.text)
+        self._previous = line
+
+    def finish(self) -> None:
+        """No line comes any more: group the last one and end every group."""
+        if self._previous is not None:
+            self._feed(self._previous, "")
+            self._previous = None
+        for group in self.waiting:
+            group.done = True
+
+    def _feed(self, line: Line, following: str) -> None:
         record = parse_record(line.text)
         shape = "record" if record is not None else _shape(line.text, following)
-        self._come_back(line.text, shape)
-        if not self._append(line, shape, following):
+        if self._away is not None:
+            self._come_back(line.text, shape)
+        if record is not None or not self._append(line, shape, following):
             self._begin(line, shape, record, following)
-        self._age()
-        while self._waiting and self._waiting[0].done:
-            yield self._waiting.popleft()
-
-    def finish(self) -> Iterator[Group]:
-        """What is still open."""
-        while self._waiting:
-            yield self._waiting.popleft()
+        if self._away is not None:
+            self._age(self._away)
 
     def _come_back(self, text: str, shape: _Shape) -> None:
         """The interrupted group is current again when the line is its own."""
@@ -207,7 +219,7 @@ class _Grouper:
         kind, mode = _BEGINS.get(shape, ("text", "text"))
         group = Group(kind, mode, self._pid, record, title=_title(following) if shape == "section" else "")
         group.take(line, mode, shape)
-        self._waiting.append(group)
+        self.waiting.append(group)
         self._current = group
 
     def _leave(self, shape: _Shape, record: Record | None) -> None:
@@ -223,12 +235,11 @@ class _Grouper:
         else:
             group.done = True
 
-    def _age(self) -> None:
-        if self._away is not None:
-            self._away.away += 1
-            if self._away.away > MAX_AWAY_LINES:
-                self._away.done = True
-                self._away = None
+    def _age(self, away: Group) -> None:
+        away.away += 1
+        if away.away > MAX_AWAY_LINES:
+            away.done = True
+            self._away = None
 
 
 def _shape(text: str, following: str) -> _Shape:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mswb.launch.grouping import ASCEND_CODE, Group, Kind, group_lines
+from mswb.launch.grouping import ASCEND_CODE, Group, Grouper, Kind, group_lines
 from mswb.launch.lines import Line, cut_lines, read_lines
 from mswb.launch.records import HEAD, LEVELS, Record, iso, level_of, parse_iso, parse_record, strip_ansi
 from mswb.launch.tracebacks import (
@@ -33,6 +33,7 @@ __all__ = [
     "HEAD",
     "LEVELS",
     "Block",
+    "BlockReader",
     "CppFrame",
     "Frame",
     "Kind",
@@ -136,8 +137,32 @@ def blocks(lines: Iterable[bytes | str], number: int = 1, offset: int = 0) -> It
         yield _block(group)
 
 
+class BlockReader:
+    """The same for lines that come one after the other, as of a log that is followed."""
+
+    def __init__(self) -> None:
+        self._grouper = Grouper()
+
+    def feed(self, line: Line) -> Iterator[Block]:
+        """Take a line; gives the blocks that are complete now."""
+        self._grouper.push(line)
+        return self._complete()
+
+    def finish(self) -> Iterator[Block]:
+        """The log has ended: what is left."""
+        self._grouper.finish()
+        return self._complete()
+
+    def _complete(self) -> Iterator[Block]:
+        waiting = self._grouper.waiting
+        while waiting and waiting[0].done:
+            yield _block(waiting.popleft())
+
+
 def _block(group: Group) -> Block:
     lines = tuple(group.lines)
+    if group.record is not None and len(lines) == 1:
+        return Block(group.kind, lines, group.pid, group.record)
     texts = [line.text for line in lines]
     body = first_section(texts)
     sections = parse_sections(texts[body:])
