@@ -172,7 +172,8 @@ def reap(run: Run, ladder: Ladder = END_LADDER) -> Reaped:
     left = tuple(members(run))
     ended = tuple(process for process in found.values() if process not in left)
     if run.status is not None:
-        _write_end(run, run.status, ended)
+        with suppress(MswbError):  # a full disk: the run stays lost, with nothing left of it
+            _write_end(run, run.status, ended)
     return Reaped(run.reload(), ended, left)
 
 

@@ -41,10 +41,16 @@ def after_failure() -> tuple[Step, ...]:
     return (Step(STACK_SIGNAL, 0.3, "ranks"), Step(signal.SIGTERM, 0.7), KILL)
 
 
-def on_stop(grace_s: float) -> tuple[Step, ...]:
-    """As after Ctrl+C in a terminal, with time to write a checkpoint."""
-    stacks = Step(STACK_SIGNAL, 0.25, "ranks")
-    return (stacks, Step(signal.SIGINT, grace_s, "training"), Step(signal.SIGTERM, grace_s), KILL)
+def on_stop(grace_s: float, *, importing: bool = False) -> tuple[Step, ...]:
+    """As after Ctrl+C in a terminal, with time to write a checkpoint.
+
+    Args:
+        importing: real msrun is alone so far and imports MindSpore; on SIGINT it would abort with a crash report.
+    """
+    end = (Step(signal.SIGTERM, grace_s), KILL)
+    if importing:
+        return end
+    return (Step(STACK_SIGNAL, 0.25, "ranks"), Step(signal.SIGINT, grace_s, "training"), *end)
 
 
 def leftovers(linger_s: float, grace_s: float) -> tuple[Step, ...]:

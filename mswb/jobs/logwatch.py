@@ -36,6 +36,8 @@ class LogWatch:
     def __init__(self, console: str | None) -> None:
         self.growth: dict[str, Growth] = {}
         self.codes: dict[int, int] = {}
+        self.answered = 0
+        self._questions = 0
         self._console = console
         self._asked = threading.Event()
         self._stopped = False
@@ -47,9 +49,14 @@ class LogWatch:
         with self._lock:
             self.growth = {path: Growth(), **self.growth}
 
-    def ask_codes(self) -> None:
-        """Look for exit codes in msrun's console soon; they appear in :attr:`codes` by pid."""
+    def ask_codes(self) -> int:
+        """Look for exit codes in msrun's console now; :attr:`codes` has them by pid.
+
+        Returns a number: :attr:`answered` reaches it when the console was read after this call.
+        """
+        self._questions += 1
         self._asked.set()
+        return self._questions
 
     def close(self) -> None:
         """Stop soon; nothing waits for the thread, whose disk may hang."""
@@ -61,7 +68,9 @@ class LogWatch:
             self._look()
             if self._asked.wait(INTERVAL_S):
                 self._asked.clear()
+                question = self._questions
                 self.codes = console_codes(_tail(self._console)) if self._console else {}
+                self.answered = question
 
     def _look(self) -> None:
         seen: dict[str, Growth] = {}

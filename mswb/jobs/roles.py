@@ -16,6 +16,7 @@ from mswb.jobs import procs
 from mswb.jobs.procs import Process
 from mswb.jobs.spec import Role
 
+_PROGRAMS = ("python", "pytest")
 _RANK_OF_FILE = re.compile(r"_(\d{1,7})\.log$")
 
 
@@ -58,38 +59,49 @@ def witness(process: Process) -> Witness:
     return Witness(procs.environ(process.pid), procs.stdout_path(process.pid))
 
 
-def find(
-    candidates: list[Process], logs: Logs, taken: set[int], ask: Callable[[Process], Witness] = witness
-) -> list[Found]:
-    """The scheduler and workers among children of the launcher.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The parts that are taken already: ranks of workers, and whether the scheduler was found or there is none."""
 
-    Args:
-        candidates: children of the launcher (or, after its death, of the shim) that have no role yet.
-        taken: ranks that are known already.
-    """
+    ranks: frozenset[int] = frozenset()
+    scheduler: bool = False
+
+
+def find(
+    candidates: list[Process], logs: Logs, known: Known, ask: Callable[[Process], Witness] = witness
+) -> list[Found]:
+    """The scheduler and workers among children of the launcher (or, after its death, of the shim) without a part."""
     found: list[Found] = []
-    ranks = set(taken)
-    for process in sorted(candidates, key=lambda item: item.id.start_time):
-        one = _classify(process, logs, ranks, ask)
+    for process in sorted(candidates, key=lambda item: (item.id.start_time, item.pid)):
+        one = _classify(process, logs, known, ask)
         if one is not None:
             found.append(one)
-            ranks.update(() if one.rank is None else (one.rank,))
+            ranks = known.ranks if one.rank is None else known.ranks | {one.rank}
+            known = Known(ranks, known.scheduler or one.role == "scheduler")
     return found
 
 
-def _classify(process: Process, logs: Logs, taken: set[int], ask: Callable[[Process], Witness]) -> Found | None:
+def _classify(process: Process, logs: Logs, known: Known, ask: Callable[[Process], Witness]) -> Found | None:
     leader = process.session == process.pid
     if process.over:
-        # A zombie shows neither environment nor files; only workers lead a session, and they start in rank order.
-        rank = _next_rank(logs, taken)
-        return Found("worker", rank, logs.path_of(rank), process) if leader else None
+        return _classify_zombie(process, leader, logs, known)
     seen = ask(process)
     role = seen.env.get("MS_ROLE")
     if role == "MS_SCHED" and not leader and _is_scheduler_log(seen.stdout, logs):
         return Found("scheduler", None, seen.stdout, process)
     if leader and (role == "MS_WORKER" or (role is None and "RANK_ID" in seen.env)):
-        rank = _rank(seen, logs, taken)
+        rank = _rank(seen, logs, known.ranks)
         return Found("worker", rank, logs.path_of(rank) or seen.stdout, process)
+    return None
+
+
+def _classify_zombie(process: Process, leader: bool, logs: Logs, known: Known) -> Found | None:
+    """A zombie shows neither environment nor files. Only workers lead a session, and they start in rank order."""
+    if leader:
+        rank = _next_rank(logs, known.ranks)
+        return Found("worker", rank, logs.path_of(rank), process)
+    if not known.scheduler and process.name.startswith(_PROGRAMS):  # not a tail, nor a tool that msrun asks
+        return Found("scheduler", None, logs.scheduler, process)
     return None
 
 
@@ -97,7 +109,7 @@ def _is_scheduler_log(stdout: str | None, logs: Logs) -> bool:
     return stdout is not None and (stdout == logs.scheduler or os.path.basename(stdout) == "scheduler.log")
 
 
-def _rank(seen: Witness, logs: Logs, taken: set[int]) -> int:
+def _rank(seen: Witness, logs: Logs, taken: frozenset[int]) -> int:
     if seen.stdout is not None and seen.stdout in logs.ranks:
         return logs.ranks[seen.stdout]
     match = _RANK_OF_FILE.search(seen.stdout or "")
@@ -106,6 +118,6 @@ def _rank(seen: Witness, logs: Logs, taken: set[int]) -> int:
     return next((number for number in numbers if number not in taken), _next_rank(logs, taken))
 
 
-def _next_rank(logs: Logs, taken: set[int]) -> int:
+def _next_rank(logs: Logs, taken: frozenset[int]) -> int:
     known = sorted(set(logs.ranks.values()) - taken)
     return known[0] if known else max(taken, default=-1) + 1

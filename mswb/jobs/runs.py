@@ -146,7 +146,8 @@ def is_lost(run: Run) -> bool:
     if status is None or status.state == "ended" or status.host != host_name():
         return False
     if is_here(status):
-        return not is_alive(shim_of(status))
+        # A shim that ended in between has written its end before: look again.
+        return not is_alive(shim_of(status)) and not _has_ended(run.folder)
     return status.boot_id != boot_id() and not _beats(status, 3 * FRESH_S)
 
 
@@ -175,6 +176,11 @@ def _folders(settings: Settings) -> Iterator[Path]:
 
 def _beats(status: RunStatus, within_s: float = FRESH_S) -> bool:
     return abs(time.time() - status.heartbeat) < within_s
+
+
+def _has_ended(folder: Path) -> bool:
+    status = load_run(folder).status
+    return status is not None and status.state == "ended"
 
 
 def _just_made(folder: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
 import time
 import traceback
@@ -18,6 +19,7 @@ from mswb.jobs.merge import Merger, sources
 from mswb.jobs.recorder import STATUS_FILE, Recorder
 from mswb.jobs.spec import Event, JobSpec, RunStatus, read_record, write_record
 from mswb.jobs.supervise import Supervisor
+from mswb.jobs.watch import HANDLED
 from mswb.settings import boot_id, host_name
 from mswb.signals import identify
 
@@ -46,6 +48,8 @@ def _adopt_orphans() -> None:
 
 
 def _supervise(folder: Path) -> None:
+    # From the first status on a client may send a stop; it waits until the supervisor has its handlers.
+    signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
     spec = read_record(folder / SPEC_FILE, JobSpec)
     status = first_status(spec)
     write_record(folder / STATUS_FILE, status)

@@ -57,6 +57,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     env: the whole environment of the processes (the shim adds MSWB_RUN_ID).
     worker_logs: under msrun, the file that each rank's output will go to, by rank (absolute paths).
     expected_workers: local workers that must be found before all of them ending well means success.
+    stop_grace_s: how long members have after SIGINT, and again after SIGTERM.
+    scheduler_grace_s: how long scheduler and launcher may take to end after all workers ended well.
     merged_log: the file into which the shim merges all logs of the run, or None.
     """
 
@@ -75,6 +77,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     expected_workers: int = 0
     created: float = 0.0
     stop_grace_s: float = 5.0
+    scheduler_grace_s: float = 10.0
     command_line: tuple[str, ...] = ()
 
 

@@ -35,10 +35,9 @@ TICK_S = 0.1
 ENDING_TICK_S = 0.04
 HEARTBEAT_S = 1.0
 COPY_S = 5.0
-SCHEDULER_GRACE_S = 10.0
-"""How long scheduler and launcher may take to end after all workers ended well."""
 LINGER_S = 5.0
 """How long what a finished run left behind may go on before it is ended."""
+CONSOLE_WAIT_S = 0.5
 CODE_WAIT_S = 1.5
 """msrun looks at its workers, and prints a bad exit code, once a second."""
 SCAN_SHARE = 20
@@ -62,6 +61,7 @@ class Supervisor:
         self._tracked: dict[ProcessId, ProcessStatus] = {}
         self._unknown: dict[ProcessId, float] = {}
         self._suspects: list[ProcessStatus] = []
+        self._question: tuple[int, float] | None = None
         self._signalled: set[ProcessId] = set()
         self._marked: set[ProcessId] = set()
         self._steps: list[Step] = []
@@ -169,7 +169,8 @@ class Supervisor:
             self.status.stopped_by = "user"
             self.status.exit_code = KILLED if kill else STOPPED
         self._event("stopping", text="kill" if kill else "stop")
-        self._begin((ending.KILL,) if kill else ending.on_stop(self.spec.stop_grace_s))
+        importing = self._cast().launcher is not None and not self._of("worker")
+        self._begin((ending.KILL,) if kill else ending.on_stop(self.spec.stop_grace_s, importing=importing))
 
     def _on_end(self, ended: Ended) -> None:
         status = self._tracked[ended.process]
@@ -194,10 +195,14 @@ class Supervisor:
         """Take a code that we came too late for from msrun's console; give up after a while."""
         for process, until in list(self._unknown.items()):
             self._logwatch.ask_codes()
-            code = self._logwatch.codes.get(process.pid)
+            code = self._code_by_msrun(process.pid)
             if code is not None or time.monotonic() > until or self._steps:
                 del self._unknown[process]
                 self._conclude_process(self._tracked[process], code)
+
+    def _code_by_msrun(self, pid: int) -> int | None:
+        well = any(status.exit_code == 0 for status in self._of("launcher"))
+        return self._logwatch.codes.get(pid, 0 if well else None)  # it exits 0 only when all of them did
 
     def _find_ranks(self) -> None:
         launcher = self._cast().launcher
@@ -207,8 +212,9 @@ class Supervisor:
         table = procs.scan()
         known = {process.pid for process in self._tracked}
         children = [one for one in table.values() if one.parent in (launcher, os.getpid()) and one.pid not in known]
-        taken = {status.rank for status in self._of("worker") if status.rank is not None}
-        for found in roles.find(children, self._rank_logs, taken):
+        ranks = frozenset(status.rank for status in self._of("worker") if status.rank is not None)
+        parts = roles.Known(ranks, self.spec.scheduler_log is None or bool(self._of("scheduler")))
+        for found in roles.find(children, self._rank_logs, parts):
             fresh = ProcessStatus(role=found.role, pid=0, start_time=0, rank=found.rank, log=found.log)
             self._track(found.process.id, fresh)
             self._note()
@@ -221,15 +227,53 @@ class Supervisor:
         if self._steps or self._unknown or self._done:
             return
         if self._suspects and self.spec.kind == "launch":
-            # msrun's own end only repeats that of a worker.
-            self._fail(min(self._suspects, key=lambda one: one.role == "launcher"))
+            if self._console_was_read():
+                self._fail(self._first_bad())
         elif all(status.state == "ended" for status in self.status.processes):
             self._begin(ending.leftovers(LINGER_S, self.spec.stop_grace_s))
         elif self._all_workers_well():
             self._all_well_since = self._all_well_since or time.monotonic()
-            if time.monotonic() > self._all_well_since + SCHEDULER_GRACE_S:
+            if time.monotonic() > self._all_well_since + self.spec.scheduler_grace_s:
                 self._event("stopping", text="all workers ended well, scheduler or launcher did not end")
                 self._begin(ending.leftovers(0.0, self.spec.stop_grace_s))
+
+    def _console_was_read(self) -> bool:
+        """Whether msrun has had its say, where it may know better.
+
+        It may have reaped a worker before we ever saw it, and the SIGKILL we see is its own, of a peer. It prints the
+        pid and code of the one that failed before it kills, so a look into its console after the death settles it.
+        """
+        doubtful = all(one.role == "launcher" or one.exit_code == -signal.SIGKILL for one in self._suspects)
+        if not doubtful or self._cast().launcher is None:
+            return True
+        if self._question is None:
+            self._question = (self._logwatch.ask_codes(), time.monotonic() + CONSOLE_WAIT_S)
+        number, until = self._question
+        return self._logwatch.answered >= number or time.monotonic() > until
+
+    def _first_bad(self) -> ProcessStatus:
+        """Who failed first: by msrun's word, else by the order of the deaths; msrun's own end is only an echo."""
+        for pid, code in self._logwatch.codes.items():
+            return self._named_by_msrun(pid, code)
+        first = min(self._suspects, key=lambda one: one.role == "launcher")
+        # After the last worker msrun waits in the kernel for the scheduler, so nobody else ever sees its code.
+        unseen = [status for status in self._of("scheduler") if status.state == "ended" and status.exit_code is None]
+        if first.role == "launcher" and first.exit_code == 1 and unseen and self._all_workers_well():
+            unseen[0].exit_code = first.exit_code
+            return unseen[0]
+        return first
+
+    def _named_by_msrun(self, pid: int, code: int) -> ProcessStatus:
+        known = next((status for status in self._of("worker") if status.pid == pid), None)
+        if known is None:
+            missing = sorted(set(self.spec.worker_logs) - {status.rank for status in self._of("worker")})
+            rank = missing[0] if len(missing) == 1 else None
+            log = self.spec.worker_logs.get(missing[0]) if len(missing) == 1 else None
+            now = time.time()
+            known = ProcessStatus(role="worker", pid=pid, start_time=0, rank=rank, log=log, state="ended", ended=now)
+            self.status.processes.append(known)
+        known.exit_code = code
+        return known
 
     def _all_workers_well(self) -> bool:
         workers = self._of("worker")
