@@ -46,7 +46,8 @@ def find_foreign_orphans() -> list[Orphan]:
     envs = {pid: env for pid in mine if "MS_ROLE" in (env := procs.environ(pid)) and MSWB_RUN_ID not in env}
     roots = [mine[pid] for pid in envs if mine[pid].parent not in envs and _adopts(table, mine[pid].parent)]
     below = procs.descendants(table, [root.pid for root in roots]) & mine.keys()
-    found = [_orphan(mine[pid], envs.get(pid)) for pid in (*(root.pid for root in roots), *sorted(below))]
+    found = [_orphan(root, envs[root.pid]) for root in roots]
+    found += [_orphan(mine[pid], envs.get(pid), child=True) for pid in sorted(below)]
     return [orphan for orphan in found if orphan.process.pid not in procs.ancestors(table, os.getpid())]
 
 
@@ -79,13 +80,13 @@ def _adopts(table: Table, pid: int) -> bool:
     return pid <= 1 or pid not in table or table[pid].name in REAPERS
 
 
-def _orphan(process: Process, env: dict[str, str] | None) -> Orphan:
+def _orphan(process: Process, env: dict[str, str] | None, *, child: bool = False) -> Orphan:
     command = procs.arguments(process.pid)
-    role = _ROLES.get((env or {}).get("MS_ROLE", ""), "child")
+    role = "child" if child else _ROLES.get((env or {}).get("MS_ROLE", ""), "child")
     if command and os.path.basename(command[0]) == "tail":
         return Orphan(process, "tail", None, command[-1], command, procs.started_at(process.id))
     if role == "worker" and process.session != process.pid:
-        role = "child"  # workers lead a session; their data loaders inherit the environment
+        role = "child"  # a data loader whose worker is dead: workers lead a session
     node = (env or {}).get("MS_NODE_ID", "")
     rank = int(node) if role == "worker" and node.isascii() and node.isdigit() else None
     return Orphan(process, role, rank, procs.stdout_path(process.pid), command, procs.started_at(process.id))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import mswb
 from mswb.jobs import control, runs
 from mswb.jobs.runs import Run
 from mswb.jobs.spec import write_record
@@ -201,7 +202,11 @@ def test_reaping_never_ends_the_one_who_reaps(lab: Lab) -> None:
         "os.rename(sys.argv[1] + '.tmp', sys.argv[1])"
     )
     go = lab.folder / "go"
-    env = {**os.environ, "MSWB_STATE_DIR": str(lab.settings.state_dir), "PYTHONPATH": str(Path.cwd())}
+    env = {
+        **os.environ,
+        "MSWB_STATE_DIR": str(lab.settings.state_dir),
+        "PYTHONPATH": str(Path(mswb.__file__).parent.parent),
+    }
     run = lab.start(
         lab.command("sh", "-c", f'sleep 600 & exec "$@" {out} {go}', "sh", sys.executable, "-c", code, env=env)
     )
