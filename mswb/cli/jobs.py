@@ -1,0 +1,218 @@
+"""``mswb jobs``: every run of this user on this host, from any terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from mswb.cli import output
+from mswb.jobs import control, runs
+from mswb.jobs.runs import Run
+from mswb.jobs.spec import Event, RunStatus
+from mswb.plan import Outcome, Plan, apply, to_report
+from mswb.settings import Settings, load_settings
+
+
+def announce_lost(settings: Settings) -> None:
+    """End what is left of runs whose supervisor died, and say exactly what was ended (on stderr)."""
+    for reaped in control.reap_lost(settings):
+        names = ", ".join(f"{process.pid} {process.name}" for process in reaped.ended) or "nothing was left"
+        print(output.safe_line(f"mswb: run {reaped.run.id} had lost its supervisor; ended: {names}"), file=sys.stderr)
+        for process in reaped.left:
+            print(output.safe_line(f"mswb: {process.pid} {process.name} would not end"), file=sys.stderr)
+
+
+@click.group()
+def jobs() -> None:
+    """List, show, attach to, stop and clean runs."""
+
+
+@jobs.command("list")
+@output.format_option
+def list_(form: str) -> int:
+    """All runs, the newest first."""
+    settings = load_settings()
+    announce_lost(settings)
+    found = runs.list_runs(settings)
+    if form == "json":
+        output.emit("jobs", [], runs=[summary(run) for run in found])
+    elif found:
+        output.show_table(["run", "state", "started", "took", "exit", "what"], [_row(run) for run in found])
+    else:
+        print("no runs yet; mswb run SCRIPT starts one")
+    return 0
+
+
+@jobs.command()
+@click.argument("name", default="latest")
+@output.format_option
+def show(name: str, form: str) -> int:
+    """One run: its processes, logs and end. NAME is an id, the beginning of one, or 'latest'."""
+    settings = load_settings()
+    announce_lost(settings)
+    run = runs.find_run(settings, name)
+    if form == "json":
+        events, _ = control.read_events(run)
+        output.emit("jobs", [], runs=[{**summary(run), "events": [_event(one) for one in events]}])
+    else:
+        _show(run)
+    return 0
+
+
+@jobs.command()
+@click.argument("name", default="latest")
+@click.option("-v", "--verbose", is_flag=True, help="Show the routine lines of good runs too.")
+@output.format_option
+def attach(name: str, verbose: bool, form: str) -> int:
+    """Follow a run as 'mswb run' does. Ctrl+C leaves it running; 'mswb jobs stop' ends it."""
+    from mswb.cli import stream
+
+    settings = load_settings()
+    announce_lost(settings)
+    run = runs.find_run(settings, name)
+    with stream.interrupts() as count:
+        if stream.watch(run, count, form=form, everything=verbose, leave=True):
+            return stream.finish(run.reload(), form=form)
+    if form == "text":
+        print(output.safe_line(f"left {run.id} running"))
+    return 0
+
+
+@jobs.command()
+@click.argument("name", default="latest")
+@click.option("--kill", is_flag=True, help="At once, without asking the processes first.")
+@output.format_option
+def stop(name: str, kill: bool, form: str) -> int:
+    """End a run: SIGINT, SIGTERM, then SIGKILL, to exactly its processes."""
+    settings = load_settings()
+    announce_lost(settings)
+    run = runs.find_run(settings, name)
+    targets = [{"pid": process.pid, "name": process.name} for process in control.members(run)]
+    if form == "text":
+        for target in targets:
+            print(output.safe_line(f"stopping {target['pid']} {target['name']}"))
+    asked = control.request_stop(run, kill=kill)
+    run = control.wait(run) if asked else run.reload()
+    if form == "json":
+        output.emit("jobs", [], runs=[summary(run)], stopped=targets, asked=asked)
+    else:
+        print(output.safe_line(f"{run.id}: {runs.run_state(run)}" if asked else f"{run.id} had already ended"))
+    return 0
+
+
+@jobs.command()
+@click.argument("names", nargs=-1)
+@click.option("--older-than", type=float, metavar="DAYS", help="Only runs that ended that long ago.")
+@click.option("--keep", type=int, default=0, show_default=True, help="Keep this many of the newest.")
+@click.option("--orphans", is_flag=True, help="Also end leftovers of an msrun that mswb did not start.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, change nothing.")
+@click.option("--force", is_flag=True, help="Don't ask.")
+@output.format_option
+def clean(
+    names: tuple[str, ...], older_than: float | None, keep: int, orphans: bool, dry_run: bool, force: bool, form: str
+) -> int:
+    """Delete the records of ended runs (never their logs), all or NAMES, after showing exactly what."""
+    settings = load_settings()
+    announce_lost(settings)
+    plan = _plan(settings, names, older_than, keep, orphans)
+    if form == "text":
+        _show_plan(plan)
+    if not plan.actions or dry_run:
+        return _report(plan, None, form)
+    if not force and (form == "json" or not _agreed()):
+        print("nothing was changed; --force applies the plan", file=sys.stderr)
+        return _report(plan, None, form)
+    return _report(plan, apply(plan), form)
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """One run as JSON: what the folder says, and its state as it is now."""
+    status = output.to_plain(_status_fields(run.status)) if run.status else {}
+    problem = {"problem": run.problem} if run.problem else {}
+    return {"id": run.id, "folder": str(run.folder), "display_state": runs.run_state(run), **status, **problem}
+
+
+def _status_fields(status: RunStatus) -> dict[str, Any]:
+    import msgspec
+
+    return {name: value for name, value in msgspec.to_builtins(status).items() if name != "id"}
+
+
+def _event(event: Event) -> dict[str, Any]:
+    import msgspec
+
+    built: dict[str, Any] = msgspec.to_builtins(event)
+    return built
+
+
+def _row(run: Run) -> tuple[object, ...]:
+    status = run.status
+    if status is None:
+        return run.id, runs.run_state(run), "", "", "", run.problem
+    started = time.strftime("%m-%d %H:%M:%S", time.localtime(status.created))
+    return run.id, runs.run_state(run), started, _took(status), status.exit_code, status.title
+
+
+def _took(status: RunStatus) -> str:
+    seconds = int((status.ended or time.time()) - status.created)
+    hours, rest = divmod(seconds, 3600)
+    return f"{hours}h{rest // 60:02d}" if hours else f"{rest // 60}m{rest % 60:02d}s"
+
+
+def _show(run: Run) -> None:
+    status = run.status
+    print(output.safe_line(f"run      {run.id}  {runs.run_state(run)}"))
+    if status is None:
+        print(output.safe_line(run.problem))
+        return
+    print(output.safe_line(f"what     {status.title}"))
+    print(output.safe_line(f"where    {status.cwd} on {status.host}"))
+    print(output.safe_line(f"logs     {status.log_dir or run.folder}"))
+    print(output.safe_line(f"took     {_took(status)}, exit code {status.exit_code}"))
+    if status.message:
+        print(output.safe_line(f"note     {status.message}"))
+    if status.first_failure:
+        first = status.first_failure
+        who = first.role if first.rank is None else f"rank {first.rank}"
+        print(output.safe_line(f"first    {who} ended first, exit code {first.exit_code}"))
+    rows = [(one.role, one.rank, one.pid, one.state, one.exit_code) for one in status.processes]
+    output.show_table(["role", "rank", "pid", "state", "exit"], rows)
+
+
+def _plan(settings: Settings, names: Sequence[str], older_than: float | None, keep: int, orphans: bool) -> Plan:
+    from mswb.jobs.orphans import orphan_plan
+    from mswb.jobs.runs import clean_plan
+
+    ids = [runs.find_run(settings, name).id for name in names] or None
+    days = None if older_than is None else older_than * 86400
+    plan = clean_plan(settings, older_than_s=days, keep=keep, ids=ids)
+    if not orphans:
+        return plan
+    more = orphan_plan()
+    return Plan(more.actions + plan.actions, more.warnings + plan.warnings)
+
+
+def _show_plan(plan: Plan) -> None:
+    for action in plan.actions:
+        size = f"  {action.bytes} bytes" if action.bytes else ""
+        print(output.safe_line(f"{action.kind}  {action.target}{size}  {action.detail}".rstrip()))
+    for warning in plan.warnings:
+        print(output.safe_line(f"note: {warning}"))
+    print(f"{len(plan.actions)} actions, {plan.bytes} bytes" if plan.actions else "nothing to clean")
+
+
+def _agreed() -> bool:
+    return sys.stdin.isatty() and click.confirm("apply?", default=False)
+
+
+def _report(plan: Plan, outcomes: list[Outcome] | None, form: str) -> int:
+    if form == "json":
+        output.emit("plan", [], **to_report(plan, outcomes))
+    for outcome in outcomes or []:
+        if not outcome.done:
+            print(output.safe_line(f"mswb: not done: {outcome.action.target}: {outcome.reason}"), file=sys.stderr)
+    return int(any(not outcome.done for outcome in outcomes or []))

@@ -1,0 +1,141 @@
+"""What a person sees of a run while it goes on, and how Ctrl+C reaches it.
+
+Used by ``run``, ``jobs attach`` and ``demo``. Text lines carry the rank in front; lines that every good MindSpore run
+writes by the dozen are counted, not shown, unless asked for. JSON is one record a line.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+from mswb.cli import output
+from mswb.files.safety import printable
+from mswb.flows.run import LogLine, conclude, follow
+from mswb.jobs import control
+from mswb.jobs.runs import Run, read_status
+from mswb.jobs.spec import Event
+from mswb.launch.logs import is_noise, level_of_line
+
+
+@dataclass(slots=True)
+class Interrupts:
+    """How often SIGINT or SIGTERM came, and how often we have acted on it."""
+
+    asked: int = 0
+    served: int = 0
+    signals: list[int] = field(default_factory=list)
+
+    def take(self) -> int:
+        """The number of requests so far, if there are new ones; else 0."""
+        if self.asked == self.served:
+            return 0
+        self.served = self.asked
+        return self.asked
+
+
+@contextmanager
+def interrupts() -> Iterator[Interrupts]:
+    """Turn SIGINT and SIGTERM into counts for the length of a block, so that none of them is lost."""
+    count = Interrupts()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        count.asked += 1
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield count
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def watch(run: Run, count: Interrupts, *, form: str, everything: bool, leave: bool = False) -> bool:
+    """Show a run until it has ended. Returns False when the person left it running (only with ``leave``).
+
+    Args:
+        everything: show also the lines that every good run writes.
+        leave: the first interrupt leaves the run alone and ends the watching (``jobs attach``).
+    """
+    shown = _Shown(form, everything)
+    left = False
+    for item in follow(run, lambda: left):
+        asked = count.take()
+        if asked and leave:
+            left = True
+        elif asked:
+            _stop(run, kill=asked > 1, form=form)
+        if isinstance(item, LogLine):
+            shown.line(item)
+        elif isinstance(item, Event):
+            shown.event(item)
+    shown.close()
+    return not left
+
+
+def finish(run: Run, *, form: str) -> int:
+    """Print the diagnosis and return the exit code: 130 when a person stopped the run."""
+    from mswb.cli import report
+    from mswb.launch.diagnose import to_report
+
+    diagnosis = conclude(run)
+    if form == "json":
+        output.emit_object(to_report(diagnosis))
+    else:
+        print()
+        report.show(diagnosis)
+        print(output.safe_line(f"\nlogs: {run.spec.log_dir}"))
+    if read_status(run).stopped_by == "user":
+        return 130
+    return report.exit_code(diagnosis.findings, diagnosis.verdict)
+
+
+def _stop(run: Run, *, kill: bool, form: str) -> None:
+    if form == "text":
+        print("mswb: killing the run" if kill else "mswb: stopping the run (again to kill it)", file=sys.stderr)
+    control.request_stop(run, kill=kill)
+
+
+class _Shown:
+    """Prints lines and events, and counts what it leaves out."""
+
+    def __init__(self, form: str, everything: bool) -> None:
+        self._json = form == "json"
+        self._everything = everything
+        self._hidden = 0
+
+    def line(self, line: LogLine) -> None:
+        if self._json:
+            record = {"time": None, "rank": line.rank, "role": line.role, "level": level_of_line(line.text)}
+            output.emit_object({**record, "file": line.file, "line": line.line, "text": printable(line.text)})
+        elif self._everything or not is_noise(line.text):
+            name = line.role if line.rank is None else f"rank {line.rank}"
+            print(f"[{name}] {printable(line.text)}", flush=True)
+        else:
+            self._hidden += 1
+
+    def event(self, event: Event) -> None:
+        if self._json:
+            output.emit_object({"record": "event", **output.to_plain(_event_fields(event))})
+        elif event.event in ("first-failure", "stopping"):
+            print(f"mswb: {_event_text(event)}", flush=True)
+
+    def close(self) -> None:
+        if self._hidden and not self._json:
+            print(f"({self._hidden} routine lines not shown; -v shows them)")
+
+
+def _event_fields(event: Event) -> dict[str, object]:
+    fields = ("time", "event", "rank", "role", "pid", "exit_code", "text", "done", "total", "unit")
+    return {name: getattr(event, name) for name in fields if getattr(event, name) not in (None, "")}
+
+
+def _event_text(event: Event) -> str:
+    who = event.role or "run" if event.rank is None else f"rank {event.rank}"
+    code = "" if event.exit_code is None else f", exit code {event.exit_code}"
+    text = f": {event.text}" if event.text else ""
+    return printable(f"{event.event.replace('-', ' ')}: {who}{code}{text}")

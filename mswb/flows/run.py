@@ -1,0 +1,153 @@
+"""From a command line to a finished, diagnosed training: prepare, start, follow, conclude.
+
+The faces own nothing but the printing: they call :func:`prepare`, show its findings, call :func:`start`, draw what
+:func:`follow` yields, ask for a stop when the person does, and end with :func:`conclude`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mswb.env.interpreter import Interpreter, find_interpreter
+from mswb.files.safety import make_private_dir
+from mswb.findings import Finding, stop
+from mswb.jobs import control, runs
+from mswb.jobs.spec import Event, JobSpec
+from mswb.launch.backends import direct, msrun
+from mswb.launch.command import LaunchRequest, parse_flags
+from mswb.launch.diagnose import Diagnosis, diagnose
+from mswb.launch.environment import EnvOverlay, build
+from mswb.launch.preflight import check
+from mswb.settings import Settings
+
+BACKENDS = {"msrun": msrun.job_spec, "direct": direct.job_spec}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A launch that was understood and checked; nothing has started and nothing was written."""
+
+    request: LaunchRequest
+    interpreter: Interpreter
+    overlay: EnvOverlay
+    findings: tuple[Finding, ...]
+
+    @property
+    def blocked(self) -> bool:
+        """Whether an error stands in the way of the start."""
+        return any(finding.severity == "error" for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One finished line of a rank's log. ``line`` counts from 1; ``text`` is decoded but not yet escaped."""
+
+    role: str
+    rank: int | None
+    file: str
+    line: int
+    text: str
+
+
+def prepare(
+    arguments: Sequence[str], settings: Settings, environ: Mapping[str, str] | None = None, cwd: str | None = None
+) -> Prepared:
+    """Understand a command line and check it against this host; starts and writes nothing.
+
+    Raises:
+        MswbError: ``usage`` and the like, for what can't be understood. What can, but would fail, is in ``findings``.
+    """
+    env = os.environ if environ is None else environ
+    folder = cwd or os.getcwd()
+    request = parse_flags(arguments, env, folder)
+    interpreter = find_interpreter(request.python, settings, env)
+    overlay = build(request, interpreter, "RUN", str(_log_root(request, settings) / "RUN"), env)
+    findings = () if request.skip_check else tuple(check(request, interpreter, overlay))
+    return Prepared(request, interpreter, overlay, findings)
+
+
+def start(prepared: Prepared, settings: Settings, environ: Mapping[str, str] | None = None) -> runs.Run:
+    """Make the run's folders and start it under its own supervisor.
+
+    Raises:
+        MswbError: a folder can't be made, or the supervisor can't be started.
+    """
+    env = os.environ if environ is None else environ
+    request = prepared.request
+    run_id, run_folder = runs.new_run(settings)
+    root = make_private_dir(_log_root(request, settings))
+    log_folder = make_private_dir(root / run_id)
+    _point_latest(root, run_id)
+    overlay = build(request, prepared.interpreter, run_id, str(log_folder), env)
+    spec = BACKENDS[request.backend](request, overlay, prepared.interpreter, run_id, str(log_folder), str(run_folder))
+    return control.start(spec, settings)
+
+
+def follow(run: runs.Run, cancelled: Callable[[], bool]) -> Iterator[LogLine | Event | None]:
+    """What the run writes and what happens to it, until it has ended or ``cancelled()``.
+
+    Yields a None at least every half second, so that a face can act on a key or a signal.
+    """
+    from mswb.files.followset import FollowSet
+
+    log_dir = run.spec.log_dir or str(run.folder)
+    reader = _LineReader(run.spec)
+    position = 0
+    with FollowSet([log_dir]) as files:
+        while not cancelled():
+            ended = runs.read_status(run).state == "ended"
+            for update in files.finish() if ended else files.wait(0.25):
+                yield from reader.lines(update.path, b"".join(block.data for block in update.blocks))
+            events, position = control.read_events(run, position)
+            yield from events
+            if ended or not runs.is_live(run):
+                return
+            yield None
+
+
+def conclude(run: runs.Run) -> Diagnosis:
+    """The diagnosis of a run that has ended (or of one that goes on)."""
+    return diagnose(Path(run.spec.log_dir or run.folder))
+
+
+class _LineReader:
+    """Cuts the bytes of several files into numbered lines and knows whose file it is."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        self._owners: dict[str, tuple[str, int | None]] = {
+            os.path.abspath(path): ("worker", rank) for rank, path in spec.worker_logs.items()
+        }
+        if spec.scheduler_log:
+            self._owners[os.path.abspath(spec.scheduler_log)] = ("scheduler", None)
+        self._numbers: dict[str, int] = {}
+
+    def lines(self, path: str, data: bytes) -> Iterator[LogLine]:
+        from mswb.files.follow import last_state
+        from mswb.files.safety import decode
+
+        role, rank = self._owners.get(path, ("launcher", None))
+        number = self._numbers.get(path, 0)
+        for line in data.removesuffix(b"\n").split(b"\n") if data else ():
+            number += 1
+            yield LogLine(role, rank, path, number, decode(last_state(line).rstrip(b"\r")))
+        self._numbers[path] = number
+
+
+def _log_root(request: LaunchRequest, settings: Settings) -> Path:
+    return Path(request.cwd, request.log_dir or settings["log_dir"])
+
+
+def _point_latest(root: Path, run_id: str) -> None:
+    """Make ``root/latest`` a link to this run, by rename, so that it never is absent."""
+    link, temporary = root / "latest", root / f".latest.{os.getpid()}.{time.monotonic_ns()}"
+    if link.exists() and not link.is_symlink():
+        return  # a file of the user's has that name
+    try:
+        temporary.symlink_to(run_id)
+        temporary.replace(link)
+    except OSError as problem:
+        raise stop("path-unwritable", values={"path": str(link), "reason": problem.strerror}) from None

@@ -1,0 +1,129 @@
+"""What is known beside the logs: how processes ended, who stopped them, what the kernel did.
+
+Sources: our own run record (``run.json``), the small files people put beside logs (``rc.txt``, ``exit_code``,
+``dmesg.txt``), and msrun's own words in its console.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mswb.files.safety import decode, open_regular
+from mswb.findings import MswbError
+from mswb.jobs.spec import ProcessStatus, RunStatus, read_record
+from mswb.launch.discover import LogSet
+
+TIMEOUT_CODE = 124
+"""What timeout(1) returns when it ended the command: it says nothing about the job."""
+_EXIT = (
+    re.compile(r"\brc\s*[=:]\s*(-?\d{1,6})\b"),
+    re.compile(r"\bexit[ _-]?(?:code|status)\s*[=:]?\s*(-?\d{1,6})\b", re.IGNORECASE),
+    re.compile(r"^\s*(-?\d{1,6})\s*$"),
+)
+_WORKER_EXIT = re.compile(r"Worker process (\d+) exit with exception\. Error code: (-?\d+)")
+_USER_STOP = re.compile(r"msrun process received SIGINT")
+_OOM = re.compile(
+    r"[Oo]ut of memory: Kill(?:ed)? process (\d+)|Memory cgroup out of memory|oom-kill:|invoked oom-killer"
+    r"|oom_kill\s+[1-9]\d*"
+)
+_RANK_IN_NAME = re.compile(r"(?:rank|worker)[_.-]?(\d{1,7})")
+_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known beside the logs.
+
+    ``exit_code`` is the whole job's (shell form: 128 + signal is turned into the negative signal); the maps hold single
+    workers'. ``oom`` is the text that shows an out-of-memory kill, ``oom_pids`` the processes it names.
+    """
+
+    status: RunStatus | None = None
+    exit_code: int | None = None
+    by_pid: Mapping[int, int] = field(default_factory=dict)
+    by_rank: Mapping[int, int] = field(default_factory=dict)
+    stopped_by_user: bool = False
+    oom: str = ""
+    oom_file: str | None = None
+    oom_pids: frozenset[int] = frozenset()
+
+    def process(self, rank: int | None, role: str) -> ProcessStatus | None:
+        """The record of a process of ours."""
+        for one in self.status.processes if self.status else []:
+            if one.role == role and (role != "worker" or one.rank == rank):
+                return one
+        return None
+
+
+def gather(logs: LogSet, words: Iterable[str]) -> Evidence:
+    """All evidence of a log set; ``words`` are the texts of the lines in which signatures were found."""
+    status = _status(logs.status_path)
+    texts = {name: _text(path) for name, path in sorted(logs.evidence.items())}
+    said = list(words)
+    by_pid = {int(pid): int(code) for text in said for pid, code in _WORKER_EXIT.findall(text)}
+    by_rank = {
+        int(match.group(1)): code
+        for name, text in texts.items()
+        if (match := _RANK_IN_NAME.search(name)) and (code := exit_code_of(text)) is not None
+    }
+    oom_file, oom = next(((name, text) for name, text in texts.items() if _OOM.search(text)), (None, ""))
+    return Evidence(
+        status=status,
+        exit_code=_job_code(status, texts),
+        by_pid=by_pid,
+        by_rank=by_rank,
+        stopped_by_user=(status is not None and status.stopped_by == "user")
+        or any(_USER_STOP.search(text) for text in said),
+        oom=_oom_line(oom) or ("memory.events: oom_kill" if status is not None and status.oom_kills else ""),
+        oom_file=logs.evidence.get(oom_file) if oom_file else None,
+        oom_pids=frozenset(int(pid) for pid in _OOM.findall(oom) if pid),
+    )
+
+
+def exit_code_of(text: str) -> int | None:
+    """The exit code that a small text file tells; a shell's 128 + N becomes -N, timeout's own 124 is no code."""
+    for pattern in _EXIT:
+        match = pattern.search(text)
+        if match:
+            code = int(match.group(1))
+            return None if code == TIMEOUT_CODE else as_signal(code)
+    return None
+
+
+def as_signal(code: int) -> int:
+    """A shell's 128 + N (N up to 64) as -N; every other code as it is."""
+    return 128 - code if 128 < code <= 192 else code
+
+
+def _job_code(status: RunStatus | None, texts: Mapping[str, str]) -> int | None:
+    if status is not None:
+        return status.exit_code if status.state == "ended" else None
+    named = (name for name in texts if os.path.basename(name).startswith(("rc", "exit_code")))
+    codes = (exit_code_of(texts[name]) for name in named if not _RANK_IN_NAME.search(name))
+    return next((code for code in codes if code is not None), None)
+
+
+def _status(path: str | None) -> RunStatus | None:
+    if path is None:
+        return None
+    try:
+        from pathlib import Path
+
+        return read_record(Path(path), RunStatus)
+    except MswbError:
+        return None  # a foreign run.json is no evidence
+
+
+def _text(path: str) -> str:
+    try:
+        with open(open_regular(path), "rb") as file:
+            return decode(file.read(_LIMIT))
+    except MswbError:
+        return ""
+
+
+def _oom_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if _OOM.search(line)), "")

@@ -1,0 +1,296 @@
+"""From one scanned log to the failures it tells of: tracebacks, fatal signals, error records, and stacks.
+
+Only the surroundings of what the scan found are parsed, so a log of any size costs little.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mswb.files.safety import open_regular, printable_block
+from mswb.launch.logs import Block, blocks
+from mswb.launch.records import parse_record
+from mswb.launch.scan import FileScan
+from mswb.launch.signatures import Match, match_line
+from mswb.launch.tracebacks import Frame, NetFrame, Stack, Traceback
+
+Kind = Literal["root", "wrapper", "victim"]
+WINDOW = 64 << 10
+"""Bytes read behind a place of interest; a traceback with its sections is shorter."""
+MAX_WINDOWS = 60
+LOOK_BACK = 128 << 10
+"""How far before a line without a time the last record is searched."""
+CLUSTER_CODES = frozenset(
+    {"cluster-timeout", "wrong-worker-count", "cluster-peer-lost", "scheduler-lost", "worker-exit", "job-exit"}
+)
+"""What a process says when another one failed."""
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<|^mindspore/")
+_FATAL = re.compile(r"Fatal Python error: (.*)$")
+_SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Floating point exception": 8,
+            "Floating-point exception": 8, "Illegal instruction": 4}  # fmt: skip
+STOPS = frozenset({"KeyboardInterrupt", "SystemExit"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the user's own code."""
+
+    file: str
+    line: int
+    function: str
+
+    def values(self) -> dict[str, Any]:
+        return {"script_file": self.file, "script_line": self.line, "function": self.function}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failure as one log tells it. ``line`` is that of the statement itself; ``time`` is in microseconds on the
+    node's own clock, taken from the record before it where it has none."""
+
+    code: str
+    kind: Kind
+    priority: int
+    line: int
+    offset: int
+    time: int | None
+    evidence: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    severity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a process stood when its stacks were asked for (or when an interrupt reached it)."""
+
+    line: int
+    offset: int
+    evidence: str
+    place: Place | None
+    in_framework: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """All that a log tells of failures, in the order of its lines."""
+
+    failures: tuple[Failure, ...]
+    standing: Standing | None
+
+
+def read_failures(scan: FileScan) -> Told:
+    """The failures of one log, and where its process stood."""
+    found: list[Failure] = []
+    standing: Standing | None = None
+    for block in _interesting_blocks(scan):
+        if block.kind == "stacks":
+            standing = _standing(block) or standing
+        elif block.root_exception is not None and block.root_exception.type in STOPS:
+            standing = standing or _interrupted(block)
+        else:
+            failure = _failure(block, scan)
+            if failure is not None:
+                found.append(failure)
+    return Told(tuple(found), standing)
+
+
+def time_before(path: str, offset: int) -> int | None:
+    """The time of the last record before the byte ``offset``, in microseconds; None when there is none near."""
+    start = max(0, offset - LOOK_BACK)
+    for line in reversed(read_part(path, start, offset - start).split(b"\n")):
+        record = parse_record(line.decode("utf-8", "replace"))
+        if record is not None:
+            return record.time
+    return None
+
+
+def user_place(frames: Iterable[Frame], net: Iterable[NetFrame] = ()) -> Place | None:
+    """The innermost line of the user's own code; a line of the compiled network beats the call that compiled it."""
+    own_net = [frame for frame in net if not _LIBRARY.search(frame.file)]
+    if own_net:
+        return Place(own_net[-1].file, own_net[-1].line, "construct")
+    own = [frame for frame in frames if not _LIBRARY.search(frame.file)]
+    return Place(own[-1].file, own[-1].line, own[-1].func) if own else None
+
+
+def _interesting_blocks(scan: FileScan) -> Iterator[Block]:
+    for line, offset, length in _windows(scan):
+        raw = read_part(scan.path, offset, length)
+        yield from blocks(raw.splitlines(keepends=True) if b"\r" not in raw else _lines(raw), line, offset)
+
+
+def _lines(raw: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(raw):
+        end = raw.find(b"\n", start) + 1 or len(raw)
+        yield raw[start:end]
+        start = end
+
+
+def _windows(scan: FileScan) -> list[tuple[int, int, int]]:
+    """(first line, offset, length) of the parts worth parsing; places near each other share a window."""
+    hits = [(hit.line, hit.offset) for hit in scan.hits if hit.signature.kind != "benign"]
+    places = sorted({*scan.tracebacks, *scan.fatal, *scan.stacks, *hits}, key=lambda place: place[1])
+    windows: list[list[int]] = []
+    for line, offset in places:
+        if windows and offset < windows[-1][1] + windows[-1][2]:
+            windows[-1][2] = max(windows[-1][2], offset - windows[-1][1] + WINDOW)
+        else:
+            windows.append([line, offset, WINDOW])
+    for one, following in zip(windows, windows[1:], strict=False):
+        one[2] = min(one[2], following[1] - one[1])
+    kept = windows if len(windows) <= MAX_WINDOWS else windows[: MAX_WINDOWS - 20] + windows[-20:]
+    return [(line, offset, length) for line, offset, length in kept]
+
+
+def _failure(block: Block, scan: FileScan) -> Failure | None:
+    if block.kind == "fatal":
+        return _from_fatal(block, scan)
+    if block.root_exception is not None and block.kind == "traceback":
+        return _from_traceback(block, scan)
+    return _from_signature(block, scan)
+
+
+def _from_fatal(block: Block, scan: FileScan) -> Failure | None:
+    match = _FATAL.search(block.lines[0].text)
+    text = match.group(1) if match else block.lines[0].text
+    number = next((code for name, code in _SIGNALS.items() if text.startswith(name)), None)
+    threads = sorted(block.stacks, key=lambda stack: not stack.current)
+    place = next((place for stack in threads if (place := _stack_place(stack))), None)
+    values: dict[str, Any] = {"exception": text, "message": text, **(place.values() if place else {})}
+    if number is not None:
+        values |= {"signal": signal_name(number), "exit_code": -number}
+    code = "killed-by-signal" if number is not None else "script-exception"
+    time = time_before(scan.path, block.offset)
+    return Failure(code, "root", 75, block.number, block.offset, time, _evidence(block), values)
+
+
+def _from_traceback(block: Block, scan: FileScan) -> Failure:
+    root = block.root_exception
+    assert root is not None
+    matches = _matches(block)
+    best = next((one for one in matches if one.signature.kind != "benign"), None)
+    line = _exception_line(block, root)
+    place = user_place(root.frames, block.net_frames) or _outer_place(block)
+    values: dict[str, Any] = {
+        "exception": root.type or "an exception",
+        "message": root.message.split("\n", 1)[0].strip(),
+        **(place.values() if place else {}),
+    }
+    code, kind, priority = "script-exception", "root", 65
+    if best is not None:
+        code, priority = best.signature.code, max(best.signature.priority, 50)
+        values = {**values, **best.values}
+        kind = best.signature.kind
+        if kind == "wrapper" and code not in CLUSTER_CODES and code != "collective-timeout":
+            kind = "root"  # a wrapper of this very process: its cause is inside the same block
+        priority = best.signature.priority if kind == "wrapper" else priority
+    time = time_before(scan.path, block.offset)
+    kept: Kind = "root" if kind == "root" else "victim" if kind == "victim" else "wrapper"
+    return Failure(code, kept, priority, line[0], line[1], time, _evidence(block), values)
+
+
+def _from_signature(block: Block, scan: FileScan) -> Failure | None:
+    lines = {hit.line for hit in scan.hits}
+    found = [
+        (match, line)
+        for line in block.lines
+        if line.number in lines
+        for match in match_line(line.text)[:1]
+        if match.signature.kind != "benign"
+    ]
+    if not found:
+        return None
+    match, line = max(found, key=lambda item: item[0].signature.priority)
+    signature = match.signature
+    place = user_place((), block.net_frames)
+    time = block.record.time if block.record is not None else time_before(scan.path, block.offset)
+    kind: Kind = "root" if signature.kind == "root" else "victim" if signature.kind == "victim" else "wrapper"
+    values = {"message": line.text[:300], **(place.values() if place else {}), **match.values}
+    if block.record is not None and line is block.lines[0]:
+        values["message"] = values["message"] if "message" in match.values else block.record.text[:300]
+    return Failure(
+        signature.code, kind, signature.priority, line.number, line.offset, time, _evidence(block, line.number), values,
+        signature.severity,
+    )  # fmt: skip
+
+
+def _matches(block: Block) -> list[Match]:
+    found = [match for text in dict.fromkeys(block.texts) for match in match_line(text[:4000])]
+    order = {"root": 0, "victim": 1, "wrapper": 2, "benign": 3}
+    return sorted(found, key=lambda match: (order[match.signature.kind], -match.signature.priority))
+
+
+def _exception_line(block: Block, root: Traceback) -> tuple[int, int]:
+    """Number and offset of the line that states the exception; of the last line when the log ends before it."""
+    first = root.message.split("\n", 1)[0].strip()
+    for line in reversed(block.lines):
+        text = line.text.strip()
+        if root.type and text.startswith(root.type) and first in text:
+            return line.number, line.offset
+    for line in reversed(block.lines):
+        if root.type and root.type in line.text and (not first or first in line.text):
+            return line.number, line.offset
+    return block.lines[-1].number, block.lines[-1].offset
+
+
+def _outer_place(block: Block) -> Place | None:
+    return user_place(block.traceback.frames) if block.traceback is not None else None
+
+
+def _standing(block: Block) -> Standing | None:
+    """The main thread's place: faulthandler prints it last, or marks it current."""
+    if not block.stacks:
+        return None
+    main = next((stack for stack in reversed(block.stacks) if _stack_place(stack)), None)
+    if main is None:
+        return None
+    inner = main.frames[0].file if main.frames else ""
+    return Standing(block.number, block.offset, _evidence(block), _stack_place(main), "mindspore" in inner)
+
+
+def _interrupted(block: Block) -> Standing | None:
+    root = block.root_exception
+    assert root is not None
+    inner = root.frames[-1].file if root.frames else ""
+    place = user_place(root.frames)
+    return Standing(block.number, block.offset, _evidence(block), place, "mindspore" in inner) if place else None
+
+
+def _stack_place(stack: Stack) -> Place | None:
+    return user_place(reversed(stack.frames))
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9; ``signal 70`` where it has no name."""
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _evidence(block: Block, around: int | None = None) -> str:
+    texts = block.texts
+    if around is not None and len(texts) > 60:
+        index = around - block.number
+        texts = texts[max(0, index - 20) : index + 40]
+    return printable_block("\n".join(texts).rstrip("\n"), limit=600)
+
+
+def read_part(path: str, offset: int, length: int) -> bytes:
+    """``length`` bytes of a regular file from ``offset`` on, fewer at its end.
+
+    Raises:
+        MswbError: ``path-missing`` or ``path-unreadable``.
+    """
+    descriptor = open_regular(path)
+    try:
+        return os.pread(descriptor, length, offset)
+    finally:
+        os.close(descriptor)

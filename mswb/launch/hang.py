@@ -1,0 +1,148 @@
+"""Who is missing: the rank that others waited for, and ranks that stand still.
+
+In a collective the waiting ranks speak (after MS_NODE_TIMEOUT) and the absent one is silent, so the suspect is the one
+that does not complain. Where it stands comes from the stacks that our supervisor asks for before it ends anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+from mswb.launch.evidence import Evidence
+from mswb.launch.failures import Failure, read_part
+from mswb.launch.records import parse_record
+from mswb.launch.views import View, local_us
+
+MIN_SILENCE_S = 5.0
+"""A shorter silence at a stop is no sign of a hang."""
+RUNNING_SILENCE_S = 60.0
+TAIL = 16 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """The rank that is missing, the ranks that wait for it, and for how long it has been silent (None: unknown)."""
+
+    view: View
+    waiting: tuple[int, ...]
+    silent_s: float | None
+
+
+def missing_in_collective(workers: Sequence[View]) -> Suspect | None:
+    """Of ranks of which some gave up waiting in a collective: one that did not. None when all gave up."""
+    victims = [view for view in workers if any(one.kind == "victim" for one in view.failures)]
+    others = [view for view in workers if view not in victims]
+    if not victims or not others:
+        return None
+    waiting = tuple(sorted(view.rank for view in victims if view.rank is not None))
+    return Suspect(min(others, key=_suspicion), waiting, None)
+
+
+def standing_still(workers: Sequence[View], evidence: Evidence, now: float) -> Suspect | None:
+    """The rank that stands still in a run that was stopped, or that goes on; None when nothing shows a hang."""
+    status = evidence.status
+    if status is None:
+        return _by_words(workers) if evidence.stopped_by_user or evidence.exit_code in (-15, -2) else None
+    asked = status.stop_requested if status.stop_requested is not None else now
+    least = MIN_SILENCE_S if status.stopped_by == "user" else RUNNING_SILENCE_S
+    alive = [view for view in workers if view.alive]
+    silent = [view for view in alive if _silence(view, asked) >= max(least, 2 * _pause(view))]
+    if not silent or (len(silent) < len(alive) and status.stopped_by != "user"):
+        return None
+    suspect = min(silent, key=_suspicion)
+    rest = [view for view in silent if view is not suspect and view.told.standing is not None]
+    waiting = tuple(sorted(view.rank for view in rest if view.rank is not None and _in_framework(view)))
+    return Suspect(suspect, waiting, round(_silence(suspect, asked), 1))
+
+
+def as_failure(suspect: Suspect, code: str) -> Failure:
+    """The finding's facts: where it stands if that is known, else its last line."""
+    view = suspect.view
+    standing = view.told.standing
+    values: dict[str, Any] = {"rank": view.rank, "waiting_ranks": list(suspect.waiting)}
+    if suspect.silent_s is not None:
+        values["silent_s"] = suspect.silent_s
+    values |= {"missing": f"rank {view.rank}", "place": ""}
+    if standing is not None and (place := standing.place) is not None:
+        values |= {**place.values(), "place": f" at {place.function} ({place.file}:{place.line})"}
+    line = standing.line if standing is not None else max(view.scan.lines, 1)
+    offset = standing.offset if standing is not None else max(view.scan.size - 1, 0)
+    evidence = standing.evidence if standing is not None else _last_line(view)
+    last = view.process.last_output if view.process is not None else None
+    time = local_us(last) if last is not None else view.scan.last_time_us
+    return Failure(code, "root", 60, line, offset, time, evidence, values)
+
+
+def name_missing(failure: Failure, suspect: Suspect | None) -> Failure:
+    """A victim's failure with the rank that it waited for, where that is known."""
+    if failure.code != "collective-timeout":
+        return failure
+    missing = f"rank {suspect.view.rank}" if suspect is not None else "another rank"
+    return replace(failure, values={**failure.values, "missing": missing})
+
+
+def _suspicion(view: View) -> tuple[bool, bool, float, int]:
+    """Least first: stands in its own code; has said least; spoke last the longest ago; the lowest rank."""
+    standing = view.told.standing
+    known = standing is not None and not standing.in_framework
+    last = view.scan.last_time_us
+    return _in_framework(view), not known, float(last) if last is not None else 0.0, view.rank or 0
+
+
+def _in_framework(view: View) -> bool:
+    return view.told.standing is not None and view.told.standing.in_framework
+
+
+def _silence(view: View, now: float) -> float:
+    process = view.process
+    since = None if process is None else process.last_output or process.started
+    return max(0.0, now - since) if since else 0.0
+
+
+def _pause(view: View) -> float:
+    return view.process.longest_pause_s if view.process is not None else 0.0
+
+
+def _by_words(workers: Sequence[View]) -> Suspect | None:
+    """From a log alone: a peer connected for a collective after the cluster was complete, and the rank never answered.
+
+    Source: captures of real hangs. The waiting rank opens the connection; the absent one logs ``TcpConnection is
+    constructed`` and nothing more.
+    """
+    called = [view for view in workers if "TcpConnection is constructed" in _last_record_text(view)]
+    if called and len(called) < len(workers):
+        waiting = tuple(sorted(view.rank for view in workers if view not in called and view.rank is not None))
+        return Suspect(called[0], waiting, None)
+    quiet = [view for view in workers if view.scan.lines and not _said_goodbye(view)]
+    if not quiet or len(quiet) < len(workers):
+        return None
+    return Suspect(min(quiet, key=_suspicion), (), None)
+
+
+def _last_record_text(view: View) -> str:
+    for line in reversed(tail(view).split("\n")):
+        record = parse_record(line)
+        if record is not None:
+            return record.text
+    return ""
+
+
+def _said_goodbye(view: View) -> bool:
+    """A MindSpore process that reaches its normal end says so."""
+    return "Event base dispatch success!" in tail(view)
+
+
+def tail(view: View, size: int = TAIL) -> str:
+    """The last bytes of a log as text."""
+    start = max(0, view.scan.size - size)
+    return read_part(view.file.path, start, size).decode("utf-8", "replace")
+
+
+def _last_line(view: View) -> str:
+    from mswb.files.safety import printable
+
+    lines = [line for line in tail(view).split("\n") if line.strip()]
+    return printable(lines[-1], 600) if lines else ""

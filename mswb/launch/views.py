@@ -1,0 +1,171 @@
+"""One process of a run as its log and all other evidence show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from mswb.jobs.spec import ProcessStatus
+from mswb.launch.discover import LogFile, LogSet, rank_of, read_head
+from mswb.launch.evidence import Evidence
+from mswb.launch.failures import Failure, Told, signal_name
+from mswb.launch.records import parse_record
+from mswb.launch.scan import FileScan
+
+State = Literal["starting", "running", "silent", "ended", "failed", "killed", "unknown"]
+HEAD_BYTES = 64 << 10
+STALE_US = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One process. ``exit_code`` is negative for a signal; ``cleaned_up``: it was ended after another's failure, or by
+    a stop, so its own end says nothing."""
+
+    file: LogFile
+    scan: FileScan
+    told: Told
+    rank: int | None
+    node: str | None
+    exit_code: int | None = None
+    process: ProcessStatus | None = None
+    cleaned_up: bool = False
+    failures: tuple[Failure, ...] = field(default=())
+
+    @property
+    def role(self) -> str:
+        return self.file.role
+
+    @property
+    def silent_death(self) -> bool:
+        """It ended badly by itself and no failure in its log says why."""
+        bad = self.exit_code not in (None, 0)
+        return bad and not self.cleaned_up and not any(one.kind == "root" for one in self.failures)
+
+    @property
+    def alive(self) -> bool:
+        """By our own record it had not ended before it was cleaned up."""
+        return self.process is not None and (self.process.state != "ended" or self.process.ended_by_us)
+
+
+def build_views(
+    logs: LogSet, scans: Sequence[FileScan], told: Sequence[Told], evidence: Evidence
+) -> list[View]:
+    """A view for each log, with rank, node and end filled in from all evidence."""
+    views = [
+        _with_end(View(file, scan, one, rank_of(file), file.node_hint or _host(evidence), failures=one.failures), evidence)
+        for file, scan, one in zip(logs.files, scans, told, strict=True)
+    ]  # fmt: skip
+    return _with_job_code(views, evidence)
+
+
+def without_stale(views: Sequence[View]) -> tuple[list[View], list[View]]:
+    """(views of this run, views of an earlier one). msrun opens only the logs that it needs, so those of an earlier
+    and bigger run stay beside them; they end before this run's scheduler began."""
+    begins = [view.scan.first_time_us for view in views if view.role == "scheduler" and view.scan.first_time_us]
+    if len(begins) != 1:
+        return list(views), []
+    begin = begins[0]
+    stale = [
+        view
+        for view in views
+        if view.role == "worker" and (last := view.scan.last_time_us) is not None and last < begin - STALE_US
+    ]
+    if not stale or len(stale) == sum(view.role == "worker" for view in views):
+        return list(views), []
+    return [view for view in views if view not in stale], stale
+
+
+def silent_failure(view: View, evidence: Evidence) -> Failure:
+    """The failure of a process that ended badly without a word: its exit code is the statement."""
+    code = view.exit_code or 0
+    line, offset = max(view.scan.lines, 1), max(view.scan.size - 1, 0)
+    values: dict[str, Any] = {"exit_code": code, "rank": view.rank}
+    if code >= 0:
+        said = f"exit code {code}"
+        return Failure("unknown-failure", "root", 40, line, offset, view.scan.last_time_us, said, values)
+    values["signal"] = signal_name(-code)
+    out_of_memory = code == -9 and _killed_for_memory(view, evidence)
+    name = "host-out-of-memory" if out_of_memory else "killed-by-signal"
+    said = evidence.oom if out_of_memory else f"exit code {code} ({values['signal']})"
+    return Failure(name, "root", 75, line, offset, end_time(view), said, values)
+
+
+def end_time(view: View) -> int | None:
+    """When the process ended, in microseconds on its own clock: by our record, else its last log record."""
+    if view.process is not None and view.process.ended is not None:
+        return local_us(view.process.ended)
+    return view.scan.last_time_us
+
+
+def local_us(seconds: float) -> int:
+    """Seconds since the epoch as the microseconds of local wall time that log records use."""
+    import time
+
+    return int((seconds + time.localtime(seconds).tm_gmtoff) * 1_000_000)
+
+
+def pid_of(view: View) -> int | None:
+    """The process of a log: of our record, else of the log's first record."""
+    if view.process is not None:
+        return view.process.pid
+    for raw in read_head(view.file.path, HEAD_BYTES).split(b"\n"):
+        record = parse_record(raw.decode("utf-8", "replace"))
+        if record is not None:
+            return record.pid
+    return None
+
+
+def states(views: Sequence[View], root: View | None, running: bool, silent: Mapping[str, float]) -> Iterator[State]:
+    """The state of each view, in order."""
+    for view in views:
+        if view.cleaned_up:
+            yield "killed"
+        elif (view.exit_code or 0) < 0:
+            yield "killed"
+        elif view.exit_code is not None:
+            yield "ended" if view.exit_code == 0 else "failed"
+        elif view is root or any(one.kind == "root" for one in view.failures):
+            yield "failed"
+        elif view.file.path in silent:
+            yield "silent"
+        elif running:
+            yield "running" if view.scan.lines else "starting"
+        else:
+            yield "unknown"
+
+
+def _with_end(view: View, evidence: Evidence) -> View:
+    process = evidence.process(view.rank, view.role)
+    if process is None and view.rank is None and view.role == "unknown":
+        process = evidence.process(None, "command")
+    code = process.exit_code if process is not None else None
+    if code is None and view.role == "worker" and view.rank is not None:
+        code = evidence.by_rank.get(view.rank)
+    view = replace(view, process=process, exit_code=code)
+    if code is None and evidence.by_pid and view.role != "launcher":
+        pid = pid_of(view)
+        view = replace(view, exit_code=evidence.by_pid.get(pid) if pid is not None else None)
+    return replace(view, cleaned_up=process is not None and process.ended_by_us)
+
+
+def _with_job_code(views: list[View], evidence: Evidence) -> list[View]:
+    """The exit code of the whole job belongs to the launcher, or to the only process there is."""
+    if evidence.exit_code is None:
+        return views
+    owners = [view for view in views if view.role == "launcher"] or (views if len(views) == 1 else [])
+    return [
+        replace(view, exit_code=evidence.exit_code) if view in owners and view.exit_code is None else view
+        for view in views
+    ]
+
+
+def _killed_for_memory(view: View, evidence: Evidence) -> bool:
+    if evidence.oom_pids:
+        return pid_of(view) in evidence.oom_pids or pid_of(view) is None
+    return bool(evidence.oom)
+
+
+def _host(evidence: Evidence) -> str | None:
+    return evidence.status.host if evidence.status is not None else None
