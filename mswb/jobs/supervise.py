@@ -40,6 +40,8 @@ LINGER_S = 5.0
 CONSOLE_WAIT_S = 0.5
 CODE_WAIT_S = 1.5
 """msrun looks at its workers, and prints a bad exit code, once a second."""
+SCHEDULER_DOUBT_S = 0.8
+_BLAME = ("worker", "command", "scheduler", "launcher")
 SCAN_SHARE = 20
 """A scan of /proc is repeated after this many times its own duration at the earliest: under 5 % of one core."""
 STOPPED, KILLED, NOT_FOUND, NOT_STARTED = 130, 137, 127, 126
@@ -227,7 +229,7 @@ class Supervisor:
         if self._steps or self._unknown or self._done:
             return
         if self._suspects and self.spec.kind == "launch":
-            if self._console_was_read():
+            if self._console_was_read() and not self._only_scheduler_so_far():
                 self._fail(self._first_bad())
         elif all(status.state == "ended" for status in self.status.processes):
             self._begin(ending.leftovers(LINGER_S, self.spec.stop_grace_s))
@@ -251,11 +253,20 @@ class Supervisor:
         number, until = self._question
         return self._logwatch.answered >= number or time.monotonic() > until
 
+    def _only_scheduler_so_far(self) -> bool:
+        """Whether to wait a moment for a worker: the scheduler runs the same script, started first, and dies first.
+
+        A missing module or a typo ends all of them, and then the rank is what a person looks for.
+        """
+        only = all(one.role == "scheduler" for one in self._suspects)
+        undecided = any(status.state != "ended" for status in self._of("worker"))
+        return only and undecided and time.time() < (self._suspects[0].ended or 0.0) + SCHEDULER_DOUBT_S
+
     def _first_bad(self) -> ProcessStatus:
-        """Who failed first: by msrun's word, else by the order of the deaths; msrun's own end is only an echo."""
+        """Who failed first: by msrun's word, else the first worker; msrun's own end is only an echo."""
         for pid, code in self._logwatch.codes.items():
             return self._named_by_msrun(pid, code)
-        first = min(self._suspects, key=lambda one: one.role == "launcher")
+        first = min(self._suspects, key=lambda one: _BLAME.index(one.role))
         # After the last worker msrun waits in the kernel for the scheduler, so nobody else ever sees its code.
         unseen = [status for status in self._of("scheduler") if status.state == "ended" and status.exit_code is None]
         if first.role == "launcher" and first.exit_code == 1 and unseen and self._all_workers_well():

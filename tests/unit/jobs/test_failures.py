@@ -12,7 +12,7 @@ import pytest
 from mswb.jobs import control, procs, runs
 from mswb.jobs.runs import Run
 from mswb.jobs.spec import RunStatus, read_record
-from tests.unit.jobs.conftest import Lab
+from tests.unit.jobs.conftest import Lab, carriers
 from tests.waiting import wait_until
 
 BACKENDS = ["msrun", "direct"]
@@ -93,6 +93,14 @@ def test_scheduler_dies_first(lab: Lab, backend: str, word: str, code: int) -> N
     status = lab.ended(run)
     assert status.first_failure is not None
     assert (status.first_failure.role, status.first_failure.exit_code) == ("scheduler", code)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_script_that_fails_everywhere_is_blamed_on_a_rank(lab: Lab, backend: str) -> None:
+    """The scheduler runs the script too, and first."""
+    words = ["wait:died_scheduler+fail", "wait:died_worker_0+fail"]
+    run = lab.start(lab.spec(words, backend=backend, scheduler="fail"))
+    named(run, lab.ended(run), lab, 0, 3)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -193,3 +201,20 @@ def test_without_pidfds(lab: Lab) -> None:
     code = "import os, sys; del os.pidfd_open; from mswb.jobs import shim; sys.exit(shim.main(sys.argv[1:]))"
     run = lab.start_shim_by(spec, code)
     named(run, lab.ended(run), lab, 1, 3)
+
+
+def test_a_disk_that_hangs_does_not_delay_the_end(lab: Lab) -> None:
+    """Status, events and merged log can't be written: the peers are ended all the same."""
+    spec = lab.spec(["forever", "wait:ready_worker_0+fail"])
+    code = (
+        "import sys, threading; from mswb.jobs import merge, recorder, shim\n"
+        "def hang(*arguments): threading.Event().wait()\n"
+        "recorder.write_atomic = recorder.append_events = merge.prefixed = hang\n"
+        "shim.DISK_WAIT_S = shim.MERGE_WAIT_S = 0.1\n"
+        "sys.exit(shim.main(sys.argv[1:]))"
+    )
+    run = lab.start_shim_by(spec, code)
+    lab.until(run, "died_worker_1")
+    wait_until(lambda: not carriers(run.id), timeout=10.0)
+    wait_until(lambda: not runs.is_live(run.reload()))
+    assert runs.run_state(run.reload()) == "lost"

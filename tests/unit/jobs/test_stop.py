@@ -210,7 +210,7 @@ def test_reaping_never_ends_the_one_who_reaps(lab: Lab) -> None:
     run = lab.start(
         lab.command("sh", "-c", f'sleep 600 & exec "$@" {out} {go}', "sh", sys.executable, "-c", code, env=env)
     )
-    wait_until(lambda: len(carriers(run.id)) >= 2)
+    wait_until(lambda: len(carriers(run.id)) >= 2 and runs.read_status(run).processes)
     client = runs.read_status(run).processes[0].pid
     kill_shim(run)
     go.touch()
