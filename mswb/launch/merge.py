@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import os
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,15 +16,15 @@ from typing import Any, NamedTuple
 from mswb.files.safety import open_regular
 from mswb.findings import MswbError, stop
 from mswb.launch.discover import LogFile, rank_of
-from mswb.launch.lines import Line, cut_lines
+from mswb.launch.lines import Line
 from mswb.launch.logs import Block, blocks
-from mswb.launch.records import parse_record
+from mswb.launch.mixed import Owner, split_mixed
+from mswb.launch.records import Record, parse_record
 
 CHUNK = 1 << 15
 """Bytes of one read of one file."""
 MAX_CARRY = 1 << 20
 _TRACE_LEVEL = "ERROR"  # what a traceback counts as when levels are asked for
-MERGED_PREFIX = re.compile(r"\[(worker|scheduler|launcher)(?:_(\d{1,7}))?\] ")
 
 
 class MergedLine(NamedTuple):
@@ -194,19 +193,17 @@ def _in_file_order(found: Iterable[Block]) -> Iterator[tuple[Line, Block]]:
 
 
 def _mixed_lines(file: LogFile, wanted: Selection) -> Iterator[MergedLine]:
-    """The wanted lines of our own merged log, which is in order already; whose each is stands before it."""
-    times: dict[str, int | None] = {}
-    levels: dict[str, str | None] = {}
-    for line in cut_lines(read_chunks(file.path)):
-        match = MERGED_PREFIX.match(line.text)
-        owner, text = (match.group(), line.text[match.end() :]) if match is not None else ("", line.text)
-        role, rank = (match.group(1), match.group(2)) if match is not None else ("unknown", None)
-        block = Block("text", (line,), record=parse_record(text))
-        if block.record is not None:
-            times[owner], levels[owner] = block.record.time, block.record.level
-        number = int(rank) if rank is not None else None
-        merged = MergedLine(times.get(owner), number, None, role, file.name, line.number, text, levels.get(owner))
-        if wanted.wants_source(role, number) and wanted.wants_block(block) and wanted.wants_line(merged):
+    """The wanted lines of our own merged log, which is in order already."""
+    records: dict[Owner, Record] = {}
+    for owner, line in split_mixed(read_chunks(file.path)):
+        record = parse_record(line.text)
+        if record is not None:
+            records[owner] = record
+        known = records.get(owner)
+        block = Block("text", (line,), known.pid if known is not None else None, known)
+        time, level = (known.time, known.level) if known is not None else (None, None)
+        merged = MergedLine(time, owner.rank, None, owner.role, file.name, line.number, line.text, level)
+        if wanted.wants_source(*owner) and wanted.wants_block(block) and wanted.wants_line(merged):
             yield merged
 
 

@@ -54,19 +54,19 @@ STEP_FORMS: tuple[StepForm, ...] = (
         "step",
         rf"(?:\bepochs?\W{{0,3}}(?P<epoch>\d+)(?:\s*/\s*(?P<epochs>\d+))?{_GAP})?"
         rf"\b(?:global[ _]?)?(?:steps?|iter(?:ation)?|batch)\W{{0,3}}(?P<step>\d+)(?:\s*(?:/|of)\s*(?P<steps>\d+))?"
-        rf"(?:{_GAP}\bloss\W{{0,3}}(?:is )?(?P<loss>{_NUMBER})(?![\w.]))?",
+        rf"(?:{_GAP}\bloss[^\w\n+-]{{0,3}}(?:is )?(?P<loss>{_NUMBER})(?![\w.]))?",
         "epoch 2 step 5/10 loss 7.87",
     ),
     _form(
         "bar",
         r"(?:\bepoch\W{0,3}(?P<epoch>\d+)(?:/(?P<epochs>\d+))?[^\n|]{0,80}?)?\d{1,3}%\|[^|\n]{0,200}\| *"
-        rf"(?P<step>\d+)/(?P<steps>\d+)(?:{_GAP}\bloss\W{{0,3}}(?P<loss>{_NUMBER})(?![\w.]))?",
+        rf"(?P<step>\d+)/(?P<steps>\d+)(?:{_GAP}\bloss[^\w\n+-]{{0,3}}(?P<loss>{_NUMBER})(?![\w.]))?",
         "Epoch 1/3:  40%|####      | 4/10 [00:02<00:03, 1.9it/s, loss=0.41]",
     ),
     _form(
         "epoch",
         rf"\bepochs?\W{{0,3}}(?P<epoch>\d+)(?:\s*/\s*(?P<epochs>\d+))?{_GAP}"
-        rf"\bloss\W{{0,3}}(?:is )?(?P<loss>{_NUMBER})(?![\w.])",
+        rf"\bloss[^\w\n+-]{{0,3}}(?:is )?(?P<loss>{_NUMBER})(?![\w.])",
         "epoch 3/10, loss: nan",
     ),
 )
