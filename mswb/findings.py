@@ -103,7 +103,7 @@ def load_catalogue() -> Mapping[str, Entry]:
     for file in sorted(resources.files("mswb.catalogue").iterdir(), key=lambda item: item.name):
         if not file.name.endswith(".toml"):
             continue
-        for code, raw in _parse_toml(file.read_text(encoding="utf-8")).items():
+        for code, raw in parse_toml(file.read_text(encoding="utf-8")).items():
             if code in entries:
                 raise ValueError(f"{file.name}: code {code!r} stands twice in the catalogue")
             if raw["severity"] not in SEVERITIES:
@@ -180,7 +180,8 @@ def _words(raw: Mapping[str, Any]) -> Words:
     return Words(raw["title"], raw["cause"], tuple(raw["advice"]))
 
 
-def _parse_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
+    """TOML as a dictionary, under Python 3.10 too."""
     try:
         import tomllib
     except ImportError:  # Python 3.10
