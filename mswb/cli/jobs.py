@@ -184,15 +184,14 @@ def _show(run: Run) -> None:
 
 
 def _plan(settings: Settings, names: Sequence[str], older_than: float | None, keep: int, orphans: bool) -> Plan:
-    from mswb.jobs.orphans import orphan_plan
-    from mswb.jobs.runs import clean_plan
+    from mswb.jobs.clean import clean_plan
+    from mswb.jobs.orphans import find_foreign_orphans, find_own_orphans, orphan_plan
 
-    ids = [runs.find_run(settings, name).id for name in names] or None
     days = None if older_than is None else older_than * 86400
-    plan = clean_plan(settings, older_than_s=days, keep=keep, ids=ids)
+    plan = clean_plan(settings, older_than=days, keep=keep, ids=names)
     if not orphans:
         return plan
-    more = orphan_plan()
+    more = orphan_plan([*find_foreign_orphans(), *find_own_orphans(settings)])
     return Plan(more.actions + plan.actions, more.warnings + plan.warnings)
 
 
