@@ -24,10 +24,9 @@ _RECORD = re.compile(
     r"\[(" + _LEVEL + r")\] ([A-Z][A-Z_]*)"
     r"\((\d{1,10})(?:([,:])([0-9a-fA-F]{1,20}))?(?:,([^)]*))?\):"
     r"(\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d)\.(\d{1,3})(?:\.(\d{0,3}))? "
-    r"\[([^\]:]*):(\d{1,9})\] ?(.*)\Z",
+    r"\[([^\]:]*):(\d{1,9})\] ?(?:([~A-Za-z_][\w:~<>,&*+\-=!|^%/]*(?:\(\))?)\] ?)?(.*)\Z",
     re.ASCII | re.DOTALL,
 )
-_FUNC = re.compile(r"([~A-Za-z_][\w:~<>,&*+\-=!|^%/]*(?:\(\))?)\] ?", re.ASCII)
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _EPOCH = date(1970, 1, 1).toordinal()
 _SECOND = 1_000_000
@@ -72,31 +71,29 @@ def parse_record(line: str) -> Record | None:
     match = _RECORD.match(line)
     if match is None:
         return None
-    level, module, pid, separator, tid, process, stamp, first, second, file, number, text = match.groups()
+    level, module, pid, separator, tid, process, stamp, first, second, file, number, func, text = match.groups("")
     seconds = _seconds(stamp)
     if seconds is None:
         return None
-    func = None
     if separator == ":":
-        micros = int(first + (second or ""))
+        micros = int(first + second)
+        if func:  # Python names no function: this is how its text begins
+            text, func = line[match.start(12) :], ""
     else:
         micros = int(first) * 1000 + int(second or 0)
-        named = _FUNC.match(text)
-        if named is not None:
-            func = named.group(1)
-            text = text[named.end() :]
+    tag = int(level[1:]) if level[0] == "V" else None
     return Record(
         level,
         module,
         int(pid),
-        tid or "",
-        process or "",
+        tid,
+        process,
         seconds + micros,
         file,
         int(number),
-        func,
+        func or None,
         text.rstrip("\r\n"),
-        int(level[1:]) if level[0] == "V" else None,
+        tag,
     )
 
 
