@@ -56,7 +56,7 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def emit(schema: str, findings: Iterable[Finding], **keys: Any) -> None:
-    """Write one report: ``schema`` (``diagnose`` becomes ``mswb.diagnose/1``), version, findings and the kind's keys."""
+    """Write one report: its kind (``diagnose`` becomes ``mswb.diagnose/1``), version, findings, the kind's own keys."""
     head = {"schema": f"mswb.{schema}/1", "tool_version": __version__}
     emit_object({**head, "findings": [asdict(finding) for finding in findings], **keys})
 

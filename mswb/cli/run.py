@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import sys
+import shlex
 
 import click
 
-from mswb.cli import output, stream
-from mswb.findings import language
-from mswb.flows.run import Prepared, prepare, start
-from mswb.settings import Settings, load_settings
+from mswb.cli import output, report, stream
+from mswb.cli.jobs import announce_lost
+from mswb.findings import Finding, language
+from mswb.flows.run import Prepared, prepare, preview, start
+from mswb.launch.diagnose import Diagnosis, to_report
+from mswb.launch.environment import EnvOverlay
+from mswb.launch.flags import FLAGS
+from mswb.settings import load_settings
 
 # All arguments pass unread: only the launch grammar knows which flag takes a value and where the script begins.
 PASS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
@@ -19,30 +23,93 @@ PASS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(arguments: tuple[str, ...]) -> int:
     """Start a training, follow every rank, diagnose it."""
+    if _asks_help(arguments):
+        return _help("run", "Start a training, follow every rank, diagnose it when it ends.")
     settings = load_settings()
     prepared = prepare(arguments, settings)
-    if prepared.request.help:
-        return _help("run")
-    _announce_reaped(settings)
+    announce_lost(settings)
     form = prepared.request.form
     if prepared.blocked:
-        return _blocked(prepared, form)
+        return _refuse(prepared, form)
     _show_notes(prepared, form)
     with stream.interrupts() as count:
         started = start(prepared, settings)
         if form == "text":
             print(output.safe_line(f"run {started.id}, logs in {started.spec.log_dir}"), flush=True)
         if prepared.request.detach and not count.asked:
-            return _detached(started.id, form)
+            return _detached(started.id, str(started.spec.log_dir), form)
         stream.watch(started, count, form=form, everything=prepared.request.verbose)
-        return stream.finish(started, form=form)
+        return stream.finish(started.reload(), form=form)
 
 
 @click.command(context_settings=PASS, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def check(arguments: tuple[str, ...]) -> int:
     """Check a launch without starting it."""
-    prepared = prepare(arguments, load_settings())
-    if prepared.request.help:
-        return _help("check")
+    if _asks_help(arguments):
+        return _help("check", "Check a launch and show exactly what would be started; nothing is.")
+    prepared = prepare(arguments, load_settings(), checked=True)
+    findings = (*prepared.findings, *prepared.request.notes)
+    if prepared.request.form == "json":
+        variables = [{"name": one.name, "value": one.value, "origin": one.origin} for one in prepared.overlay.entries]
+        output.emit("check", findings, command=list(preview(prepared)), environment=variables)
+    else:
+        _show_check(prepared, findings)
+    return report.exit_code(prepared.findings, "unknown")
+
+
+def _asks_help(arguments: tuple[str, ...]) -> bool:
+    return bool(arguments) and arguments[0] in ("-h", "--help")
+
+
+def _help(name: str, purpose: str) -> int:
+    print(f"Usage: mswb {name} [flags] SCRIPT [ARGUMENTS of the script]\n\n{purpose}\n\nFlags:")
+    output.show_table(["flag", "meaning"], [(flag.usage, flag.help) for flag in FLAGS.values()])
     return 0
+
+
+def _refuse(prepared: Prepared, form: str) -> int:
+    """Say why nothing was started; the exit code is that of errors found."""
+    if form == "json":
+        root = next(index for index, one in enumerate(prepared.findings) if one.severity == "error")
+        output.emit_object(to_report(Diagnosis("failed", root, (), prepared.findings, prepared.request.cwd)))
+        return 1
+    print("not started:")
+    output.show_findings(prepared.findings, lang=language())
+    print("--skip-check starts it all the same")
+    return 1
+
+
+def _show_notes(prepared: Prepared, form: str) -> None:
+    """Warnings and decisions, one line each, before the logs begin."""
+    if form == "json":
+        return
+    for finding in (*prepared.findings, *prepared.request.notes):
+        print(output.safe_line(f"{output.mark(finding.severity)} {finding.title}"), flush=True)
+
+
+def _detached(run_id: str, log_dir: str, form: str) -> int:
+    if form == "json":
+        output.emit("run", [], run=run_id, log_dir=log_dir)
+    else:
+        print(output.safe_line(f"it goes on by itself: mswb jobs attach {run_id}; mswb jobs stop {run_id}"))
+    return 0
+
+
+def _show_check(prepared: Prepared, findings: tuple[Finding, ...]) -> None:
+    interpreter = prepared.interpreter
+    version = interpreter.mindspore_version or "no MindSpore"
+    print(output.safe_line(f"python   {interpreter.path} ({interpreter.version}, {version}; {interpreter.source})"))
+    print(output.safe_line(f"folder   {prepared.request.cwd}"))
+    print("command  " + output.safe_line(shlex.join(preview(prepared))))
+    _show_environment(prepared.overlay)
+    if findings:
+        print()
+        output.show_findings(findings, lang=language())
+    else:
+        print("nothing stands in the way")
+
+
+def _show_environment(overlay: EnvOverlay) -> None:
+    print("\nvariables that the processes get, beside your own:")
+    output.show_table(["name", "value", "origin"], [(one.name, one.value, one.origin) for one in overlay.entries])

@@ -10,7 +10,8 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from threading import Event
 from types import FrameType
 
 from mswb.cli import output
@@ -18,8 +19,9 @@ from mswb.files.safety import printable
 from mswb.flows.run import LogLine, conclude, follow
 from mswb.jobs import control
 from mswb.jobs.runs import Run, read_status
-from mswb.jobs.spec import Event
-from mswb.launch.logs import is_noise, level_of_line
+from mswb.jobs.spec import Event as RunEvent
+from mswb.launch.noise import is_noise
+from mswb.launch.records import level_of
 
 
 @dataclass(slots=True)
@@ -28,7 +30,6 @@ class Interrupts:
 
     asked: int = 0
     served: int = 0
-    signals: list[int] = field(default_factory=list)
 
     def take(self) -> int:
         """The number of requests so far, if there are new ones; else 0."""
@@ -62,19 +63,19 @@ def watch(run: Run, count: Interrupts, *, form: str, everything: bool, leave: bo
         leave: the first interrupt leaves the run alone and ends the watching (``jobs attach``).
     """
     shown = _Shown(form, everything)
-    left = False
-    for item in follow(run, lambda: left):
+    leaving = Event()
+    for item in follow(run, leaving.is_set):
         asked = count.take()
         if asked and leave:
-            left = True
+            leaving.set()
         elif asked:
             _stop(run, kill=asked > 1, form=form)
         if isinstance(item, LogLine):
             shown.line(item)
-        elif isinstance(item, Event):
+        elif isinstance(item, RunEvent):
             shown.event(item)
     shown.close()
-    return not left
+    return not leaving.is_set()
 
 
 def finish(run: Run, *, form: str) -> int:
@@ -110,7 +111,12 @@ class _Shown:
 
     def line(self, line: LogLine) -> None:
         if self._json:
-            record = {"time": None, "rank": line.rank, "role": line.role, "level": level_of_line(line.text)}
+            record = {
+                "time": None,
+                "rank": line.rank,
+                "role": line.role,
+                "level": level_of(line.text.encode("utf-8", "replace")),
+            }
             output.emit_object({**record, "file": line.file, "line": line.line, "text": printable(line.text)})
         elif self._everything or not is_noise(line.text):
             name = line.role if line.rank is None else f"rank {line.rank}"
@@ -118,7 +124,7 @@ class _Shown:
         else:
             self._hidden += 1
 
-    def event(self, event: Event) -> None:
+    def event(self, event: RunEvent) -> None:
         if self._json:
             output.emit_object({"record": "event", **output.to_plain(_event_fields(event))})
         elif event.event in ("first-failure", "stopping"):
@@ -129,12 +135,12 @@ class _Shown:
             print(f"({self._hidden} routine lines not shown; -v shows them)")
 
 
-def _event_fields(event: Event) -> dict[str, object]:
+def _event_fields(event: RunEvent) -> dict[str, object]:
     fields = ("time", "event", "rank", "role", "pid", "exit_code", "text", "done", "total", "unit")
     return {name: getattr(event, name) for name in fields if getattr(event, name) not in (None, "")}
 
 
-def _event_text(event: Event) -> str:
+def _event_text(event: RunEvent) -> str:
     who = event.role or "run" if event.rank is None else f"rank {event.rank}"
     code = "" if event.exit_code is None else f", exit code {event.exit_code}"
     text = f": {event.text}" if event.text else ""

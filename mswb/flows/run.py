@@ -54,9 +54,17 @@ class LogLine:
 
 
 def prepare(
-    arguments: Sequence[str], settings: Settings, environ: Mapping[str, str] | None = None, cwd: str | None = None
+    arguments: Sequence[str],
+    settings: Settings,
+    environ: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    *,
+    checked: bool = False,
 ) -> Prepared:
     """Understand a command line and check it against this host; starts and writes nothing.
+
+    Args:
+        checked: check in any case, whatever ``--skip-check`` says.
 
     Raises:
         MswbError: ``usage`` and the like, for what can't be understood. What can, but would fail, is in ``findings``.
@@ -66,8 +74,16 @@ def prepare(
     request = parse_flags(arguments, env, folder)
     interpreter = find_interpreter(request.python, settings, env)
     overlay = build(request, interpreter, "RUN", str(_log_root(request, settings) / "RUN"), env)
-    findings = () if request.skip_check else tuple(check(request, interpreter, overlay))
+    findings = () if request.skip_check and not checked else tuple(check(request, interpreter, overlay))
     return Prepared(request, interpreter, overlay, findings)
+
+
+def preview(prepared: Prepared) -> tuple[str, ...]:
+    """The command that would be started: msrun's, or under ``direct`` that of the first worker."""
+    if prepared.request.backend == "msrun":
+        log_folder = os.path.join(prepared.request.log_dir or "ms_run_log", "RUN")
+        return msrun.command(prepared.request, prepared.overlay, prepared.interpreter.path, log_folder)
+    return (prepared.interpreter.path, *prepared.request.program.words)
 
 
 def start(prepared: Prepared, settings: Settings, environ: Mapping[str, str] | None = None) -> runs.Run:

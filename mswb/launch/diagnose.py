@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mswb import __version__
-from mswb.findings import Finding, Language, Where, as_consequence, make, stop
+from mswb.findings import Finding, Language, Severity, Where, as_consequence, language, make, stop
 from mswb.launch import hang, health
 from mswb.launch.clocks import measure_clocks
 from mswb.launch.discover import LogSet, discover
@@ -137,9 +137,7 @@ def _judge(
     return Diagnosis(verdict, worst, ranks, tuple(found), logs.root, run_id)
 
 
-def _candidates(
-    views: Sequence[View], evidence: Evidence, now: float, clocks: dict[str, int]
-) -> Iterator[_Candidate]:
+def _candidates(views: Sequence[View], evidence: Evidence, now: float, clocks: dict[str, int]) -> Iterator[_Candidate]:
     workers = [view for view in views if view.role in ("worker", "unknown", "merged")]
     own = _own_failures(views, evidence)
     missing = hang.missing_in_collective(workers)
@@ -271,9 +269,18 @@ def _finding(one: _Candidate, lang: Language | None, *, harmless: bool = False) 
         offset=failure.offset if view.scan.lines else None,
         time=iso(moment) if moment is not None else None,
     )
-    severity: Any = "warning" if harmless and failure.code == "script-exception" else failure.severity
+    severity: Severity | None = "warning" if harmless and failure.code == "script-exception" else failure.severity
     values = {**({"rank": view.rank} if view.rank is not None else {}), **failure.values}
-    return make(failure.code, where=where, evidence=failure.evidence, severity=severity, lang=lang, values=values)
+    hint = failure.hint.get(lang or language())
+    return make(
+        failure.code,
+        where=where,
+        evidence=failure.evidence,
+        severity=severity,
+        lang=lang,
+        values=values,
+        extra_advice=(hint,) if hint else (),
+    )
 
 
 def _others(
@@ -333,5 +340,3 @@ def _rank(view: View, state: State, root: _Candidate | None) -> RankState:
         step=progress.step.step if progress is not None and progress.step is not None else None,
         loss=progress.step.loss if progress is not None and progress.step is not None else None,
     )
-
-

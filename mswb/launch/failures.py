@@ -9,9 +9,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal
 
 from mswb.files.safety import open_regular, printable_block
+from mswb.findings import Language, Severity
 from mswb.launch.logs import Block, blocks
 from mswb.launch.records import parse_record
 from mswb.launch.scan import FileScan
@@ -60,7 +62,8 @@ class Failure:
     time: int | None
     evidence: str
     values: Mapping[str, Any] = field(default_factory=dict)
-    severity: str | None = None
+    severity: Severity | None = None
+    hint: Mapping[Language, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ def _windows(scan: FileScan) -> list[tuple[int, int, int]]:
             windows[-1][2] = max(windows[-1][2], offset - windows[-1][1] + WINDOW)
         else:
             windows.append([line, offset, WINDOW])
-    for one, following in zip(windows, windows[1:], strict=False):
+    for one, following in pairwise(windows):
         one[2] = min(one[2], following[1] - one[1])
     kept = windows if len(windows) <= MAX_WINDOWS else windows[: MAX_WINDOWS - 20] + windows[-20:]
     return [(line, offset, length) for line, offset, length in kept]
@@ -182,8 +185,9 @@ def _from_traceback(block: Block, scan: FileScan) -> Failure:
         **(place.values() if place else {}),
     }
     code, kind, priority = "script-exception", "root", 65
+    hint: Mapping[Language, str] = {}
     if best is not None:
-        code, priority = best.signature.code, max(best.signature.priority, 50)
+        code, priority, hint = best.signature.code, max(best.signature.priority, 50), best.signature.hint
         values = {**values, **best.values}
         kind = best.signature.kind
         if kind == "wrapper" and code not in CLUSTER_CODES and code != "collective-timeout":
@@ -191,7 +195,7 @@ def _from_traceback(block: Block, scan: FileScan) -> Failure:
         priority = best.signature.priority if kind == "wrapper" else priority
     time = time_before(scan.path, block.offset)
     kept: Kind = "root" if kind == "root" else "victim" if kind == "victim" else "wrapper"
-    return Failure(code, kept, priority, line[0], line[1], time, _evidence(block), values)
+    return Failure(code, kept, priority, line[0], line[1], time, _evidence(block), values, hint=hint)
 
 
 def _from_signature(block: Block, scan: FileScan) -> Failure | None:
@@ -215,7 +219,7 @@ def _from_signature(block: Block, scan: FileScan) -> Failure | None:
         values["message"] = values["message"] if "message" in match.values else block.record.text[:300]
     return Failure(
         signature.code, kind, signature.priority, line.number, line.offset, time, _evidence(block, line.number), values,
-        signature.severity,
+        signature.severity, signature.hint,
     )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-
 from mswb.launch.evidence import Evidence
 from mswb.launch.failures import Failure, read_part
 from mswb.launch.records import parse_record

@@ -49,15 +49,13 @@ class View:
         return self.process is not None and (self.process.state != "ended" or self.process.ended_by_us)
 
 
-def build_views(
-    logs: LogSet, scans: Sequence[FileScan], told: Sequence[Told], evidence: Evidence
-) -> list[View]:
+def build_views(logs: LogSet, scans: Sequence[FileScan], told: Sequence[Told], evidence: Evidence) -> list[View]:
     """A view for each log, with rank, node and end filled in from all evidence."""
-    views = [
-        _with_end(View(file, scan, one, rank_of(file), file.node_hint or _host(evidence), failures=one.failures), evidence)
+    bare = (
+        View(file, scan, one, rank_of(file), file.node_hint or _host(evidence), failures=one.failures)
         for file, scan, one in zip(logs.files, scans, told, strict=True)
-    ]  # fmt: skip
-    return _with_job_code(views, evidence)
+    )
+    return _with_job_code([_with_end(view, evidence) for view in bare], evidence)
 
 
 def without_stale(views: Sequence[View]) -> tuple[list[View], list[View]]:
@@ -120,9 +118,7 @@ def pid_of(view: View) -> int | None:
 def states(views: Sequence[View], root: View | None, running: bool, silent: Mapping[str, float]) -> Iterator[State]:
     """The state of each view, in order."""
     for view in views:
-        if view.cleaned_up:
-            yield "killed"
-        elif (view.exit_code or 0) < 0:
+        if view.cleaned_up or (view.exit_code or 0) < 0:
             yield "killed"
         elif view.exit_code is not None:
             yield "ended" if view.exit_code == 0 else "failed"
