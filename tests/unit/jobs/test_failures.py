@@ -67,8 +67,12 @@ def test_code_taken_by_msrun(lab: Lab) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_all_well(lab: Lab, backend: str) -> None:
     run = lab.start(
-        lab.spec(["say+ok", "wait:died_worker_0+mark:all_done+ok"], backend=backend, scheduler="wait:all_done")
+        lab.spec(
+            ["say+wait:seen+ok", "wait:died_worker_0+mark:all_done+ok"], backend=backend, scheduler="wait:all_done"
+        )
     )
+    lab.until_found(run, 2)
+    lab.mark(run, "seen")
     status = lab.ended(run)
     assert (status.exit_code, status.first_failure, status.stopped_by) == (0, None, None)
     assert {(one.rank, one.exit_code) for one in status.processes if one.role == "worker"} == {(0, 0), (1, 0)}
@@ -77,8 +81,9 @@ def test_all_well(lab: Lab, backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_one_ends_well_and_the_others_go_on(lab: Lab, backend: str) -> None:
-    run = lab.start(lab.spec(["ok", "ready+wait:go+mark:all_done+ok"], backend=backend))
+    run = lab.start(lab.spec(["wait:seen+ok", "ready+wait:go+mark:all_done+ok"], backend=backend))
     lab.until_found(run, 2)
+    lab.mark(run, "seen")
     wait_until(lambda: any(one.exit_code == 0 for one in runs.read_status(run).processes))
     assert runs.run_state(run.reload()) == "running"
     lab.mark(run, "go")
