@@ -130,12 +130,11 @@ def discover(path: str | os.PathLike[str]) -> LogSet:
         raise _unusable(name, problem) from None
     if not stat.S_ISDIR(status.st_mode):
         return _single(name)
-    record = os.path.join(name, "status.json")
-    log = os.path.join(name, "log")
-    if os.path.isfile(os.path.join(name, "spec.json")) and os.path.isdir(log):
-        found = _folder(os.path.realpath(log))
-        return replace(found, status_path=record if os.path.isfile(record) else found.status_path)
-    return _folder(os.path.realpath(name))
+    log, record = os.path.join(name, "log"), os.path.join(name, "status.json")
+    if not os.path.isfile(os.path.join(name, "spec.json")):
+        return _folder(os.path.realpath(name))
+    found = _folder(os.path.realpath(log if os.path.isdir(log) else name))
+    return replace(found, status_path=record) if os.path.isfile(record) else found
 
 
 def rank_from_text(head: bytes) -> int | None:

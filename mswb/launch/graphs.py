@@ -131,6 +131,8 @@ class GraphReader:
 
     def feed(self, block: Block) -> None:
         """Take the next block of a log."""
+        if len(self._builds) >= MAX_BUILDS:
+            return
         if block.record is not None:
             self._take_record(block, block.record)
         elif block.traceback is not None:
@@ -140,7 +142,7 @@ class GraphReader:
 
     def _take_record(self, block: Block, record: Record) -> None:
         text = record.text
-        if record.module not in ("PIPELINE", "RUNTIME_FRAMEWORK", "OPTIMIZER") or len(self._builds) >= MAX_BUILDS:
+        if record.module not in ("PIPELINE", "RUNTIME_FRAMEWORK", "OPTIMIZER"):
             return
         if text.startswith("New cached args"):
             self._shapes[record.pid] = _ARGUMENT.findall(block.text)[:MAX_NAMES]
@@ -210,8 +212,8 @@ class GraphReader:
         build.graph_id = values.get("GraphId", build.graph_id)
         if values.get("NodeCount", "").isdigit():
             build.node_count = int(values["NodeCount"])
-        build.input_shapes += list_items(values.get("InputShapes", ""))[:MAX_NAMES]
-        build.optimizers += list_items(values.get("Optimizer", ""))[:MAX_NAMES]
+        _extend(build.input_shapes, list_items(values.get("InputShapes", "")))
+        _extend(build.optimizers, list_items(values.get("Optimizer", "")))
         build.failed_pass = values.get("Failed at Pass", build.failed_pass)
         build.reason = values.get("Reason", build.reason)
 
@@ -283,8 +285,12 @@ def _duration(phase: Phase) -> str:
 
 def _take_pass(build: _Build, name: str, starts: bool) -> None:
     if starts:
-        build.open_passes.append(name)
-        if len(build.optimizers) < MAX_NAMES:
-            build.optimizers.append(name)
+        _extend(build.open_passes, [name])
+        _extend(build.optimizers, [name])
     elif name in build.open_passes:
         build.open_passes.remove(name)
+
+
+def _extend(names: list[str], more: list[str]) -> None:
+    """Add names up to :data:`MAX_NAMES`."""
+    names += more[: max(0, MAX_NAMES - len(names))]

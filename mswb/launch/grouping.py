@@ -32,7 +32,8 @@ from mswb.launch.tracebacks import (
 Kind = Literal["record", "traceback", "fatal", "stacks", "section", "ascend", "net-frames", "cpp-frames", "text"]
 
 MAX_GROUP_LINES = 4000
-"""A longer group is cut, so that a broken log can't fill the memory."""
+MAX_GROUP_BYTES = 8 << 20
+"""A longer or larger group is cut, so that a broken log can't fill the memory."""
 MAX_AWAY_LINES = 200
 """Lines of others after which an interrupted traceback is taken as ended."""
 ASCEND_CODE = re.compile(r"(?:Ascend Error Message:\s*)?([EWI][0-9A-Z]\d{4}): ?(?:\[PID: ?(\d+)\] ?)?(.*)$")
@@ -129,6 +130,7 @@ class Group:
     lines: list[Line] = field(default_factory=list)
     title: str = ""
     after_blank: bool = False
+    size: int = 0
     away: int = 0
     done: bool = False
 
@@ -136,7 +138,8 @@ class Group:
         self.after_blank = shape == "blank" and not (self.lines and is_rule(self.lines[-1].text))
         self.lines.append(line)
         self.mode = mode
-        self.done = len(self.lines) >= MAX_GROUP_LINES
+        self.size += len(line.raw)
+        self.done = len(self.lines) >= MAX_GROUP_LINES or self.size >= MAX_GROUP_BYTES
 
 
 def group_lines(lines: Iterable[Line]) -> Iterator[Group]:

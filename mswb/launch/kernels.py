@@ -20,6 +20,7 @@ GRAPH_TIME_TAG = 12907
 MAX_LAUNCHES = 200_000
 """Launches kept; older ones are dropped first, open ones never."""
 MAX_OPEN = 10_000
+"""Threads that are followed, and open launches of each."""
 
 _EVENT = re.compile(r"(Begin|End) launch kernel: (\S+)")
 _GRAPH_TIME = re.compile(r"(\S+) execution count: (\d+), execution time: ([\d.]{1,30}) ms")
@@ -90,6 +91,8 @@ class KernelReader:
         if match is None:
             return
         name = match.group(2)
+        if len(self._open) >= MAX_OPEN and (record.pid, record.tid) not in self._open:
+            return
         stack = self._open.setdefault((record.pid, record.tid), [])
         if match.group(1) == "Begin":
             if len(stack) < MAX_OPEN:

@@ -17,10 +17,10 @@ from mswb.launch.records import HEAD, strip_ansi
 MAX_LINE = 1 << 20
 """Bytes of one piece; a longer line goes on in further pieces of the same number."""
 
-_ESCAPE = rb"(?:\x1b\[[0-?]*[ -/]*[@-~])*"
+_ESCAPE = rb"(?:\x1b\[[0-?]{0,16}[ -/]{0,4}[@-~]){0,4}"  # bounded: a line of escapes only must not be tried from each
 _HEAD = re.compile(HEAD)
 _HEAD_IN_COLOUR = re.compile(
-    _ESCAPE.join((rb"", rb"\[", rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|EXCEPTION|V\d{1,6})", rb"\]", rb" "))
+    _ESCAPE.join((rb"\[", rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|EXCEPTION|V\d{1,6})", rb"\]", rb" "))
     + _ESCAPE
     + rb"[A-Z][A-Z_]*\(\d+[,:]"
 )

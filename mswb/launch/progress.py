@@ -73,6 +73,8 @@ STEP_FORMS: tuple[StepForm, ...] = (
 _MAYBE = re.compile(r"(?i)step|epoch|iter|batch|%\|")
 _CLUSTER = re.compile(r"Topology build timed out\., retry\((\d+)/(\d+)\)")
 _REGISTERED = re.compile(r"Currently registered node number: (\d+), expected node number: (\d+)")
+MAX_STEP_LINE = 600
+"""Characters of a line in which a step is looked for."""
 ACTIONS = 25
 """Actions of one compilation in MindSpore 2.10; other versions differ by a few."""
 _LAST_ACTIONS = frozenset({"task_emit", "execute"})
@@ -110,10 +112,10 @@ class Progress:
 
 
 def parse_step(text: str, number: int = 0, time: int | None = None) -> Step | None:
-    """The step that one line tells of; None for any other line. Only its first 2,000 characters are looked at."""
-    if not _MAYBE.search(text, 0, 2000):
+    """The step that one line tells of; None for any other line. Only its first characters are looked at."""
+    if not _MAYBE.search(text, 0, MAX_STEP_LINE):
         return None
-    text = text[:2000]
+    text = text[:MAX_STEP_LINE]
     for form in STEP_FORMS:
         match = form.pattern.search(text)
         if match is not None:

@@ -29,8 +29,11 @@ NET_FRAME = re.compile(r"# ?(?:(\d+) )?In file ([^\n:]{1,4096}):(\d{1,9})(?:~(\d
 CPP_FRAME = re.compile(
     r"([\w./-]+\.(?:cc|h|cpp|hpp|cxx)):(\d{1,9}) (\S+)$|([\w./-]+\.(?:cc|h|cpp|hpp|cxx))\((\d{1,9})\)\.?$"
 )
-SECTION_TITLE = re.compile(r"- ([A-Z][^:\n]{0,120}?):?\s*(\(For framework developers\))?\s*$")
-THREAD = re.compile(r"(Current thread|Thread|Stack)(?: (0x[0-9a-fA-F]+))?(?: \[.*\])?[^()]*\(most recent call first\):")
+SECTION_TITLE = re.compile(r"- ([A-Z][^:\n]{0,120}?):?\s{0,8}(\(For framework developers\))?\s{0,8}$")
+THREAD = re.compile(
+    r"(Current thread|Thread|Stack)(?: (0x[0-9a-fA-F]+))?(?: \[[^\]\n]{0,200}\])?[^()\n]{0,200}"
+    r"\(most recent call first\):"
+)
 _GROUP_EDGE = re.compile(r"\s*(?:\| |\+ (?=Exception Group)|\|$)")
 _GROUP_RULE = re.compile(r"\s*\+[-+]{3,}")
 

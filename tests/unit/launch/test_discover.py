@@ -155,6 +155,10 @@ def test_run_folder_leads_to_its_logs(tmp_path: Path) -> None:
     found = discover(tmp_path / "run")
     assert shown(found) == [("worker_0.log", "worker", 0)]
     assert found.status_path == str(tmp_path / "run" / "status.json")
+    (tmp_path / "run" / "log").unlink()
+    without_logs = discover(tmp_path / "run")
+    assert shown(without_logs) == [("output.log", "launcher", None)]
+    assert without_logs.status_path == found.status_path
 
 
 def test_glog_layout_keeps_the_finest_level_of_each_process(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,3 +90,33 @@ def test_text_lines_are_taken_as_well_as_bytes(text: str) -> None:
     lines = text.replace("\r", "").splitlines(keepends=True)
     encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
     assert list(blocks(lines)) == list(blocks(encoded))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\x1b[0m" * 300_000,
+        b"\x1b[[" * 300_000,
+        b"[" * 1_000_000,
+        b"[ERROR] ME(1,2," * 60_000,
+        b"Thread [" + b"]" * 1_000_000,
+        b"- A" + b" " * 1_000_000 + b"x",
+        b" " * 1_000_000 + b"x",
+        b"a." * 500_000,
+        b"Exception in thread " + b": " * 500_000 + b"x",
+        b"Process " + b"1-" * 500_000,
+        b"epoch 1 step 2 " * 60_000,
+        b"[GRAPH_BUILD] A: [" + b"(,'" * 300_000,
+        b"a/b.cc" * 160_000,
+        b"\r" * 1_000_000,
+    ],
+    ids=lambda line: repr(line[:12]),
+)
+def test_no_line_takes_longer_than_its_length_allows(line: bytes) -> None:
+    """A quadratic pattern would take hours here; pytest's own limit ends it."""
+    trace = b'Traceback (most recent call last):\n  File "a", line 1, in f\n'
+    rule = b"-" * 52 + b"\n"
+    data = line + b"\n" + trace + line + b"\n" + rule + line + b"\n" + rule
+    found = tuple(blocks(_lines(data)))
+    assert sum(len(part.raw) for block in found for part in block.lines) == len(data)
+    read_sections(found)
