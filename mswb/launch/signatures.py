@@ -22,6 +22,7 @@ MAX_VALUE = 400
 """Characters of a value: titles hold them."""
 RE2_BYTES = 256 << 20
 """What RE2's automata may take; they take far less, and only as they are walked."""
+_NAMED = re.compile(r"\(\?P<\w+>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,10 @@ class Signature:
     constants: Mapping[str, str] = field(default_factory=dict)
     hint: Mapping[Language, str] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Between processes only the id travels: a compiled regex is costly to send.
+        return signature_of, (self.id,)
+
     def values(self, match: re.Match[str]) -> dict[str, Any]:
         """The values of a match. A group ``op2`` fills ``op``: two branches of a regex can't share a name."""
         found: dict[str, Any] = dict(self.constants)
@@ -77,6 +82,11 @@ def load_signatures() -> tuple[Signature, ...]:
     return tuple(sorted(entries, key=lambda entry: -entry.priority))
 
 
+def signature_of(id: str) -> Signature:  # noqa: A002
+    """The signature with this id; KeyError for none."""
+    return _by_id()[id]
+
+
 def match_line(line: str) -> list[Match]:
     """Every signature that this line shows, the highest priority first; at most :data:`MAX_TEXT` characters count."""
     line = line[:MAX_TEXT]
@@ -88,6 +98,23 @@ def match_line(line: str) -> list[Match]:
         if match is not None:
             found.append(Match(signatures[index], signatures[index].values(match)))
     return found
+
+
+@lru_cache(maxsize=1)
+def candidates() -> Any:
+    """An RE2 over raw bytes that finds the lines any signature but a benign one might fit, in one pass."""
+    import re2
+
+    options = re2.Options()
+    options.max_mem = RE2_BYTES
+    options.encoding = re2.Options.Encoding.LATIN1
+    parts = [_NAMED.sub("(?:", one.regex.pattern) for one in load_signatures() if one.kind != "benign"]
+    return re2.compile(("(?m:" + "|".join(f"(?:{part})" for part in parts) + ")").encode("ascii"), options)
+
+
+@lru_cache(maxsize=1)
+def _by_id() -> dict[str, Signature]:
+    return {signature.id: signature for signature in load_signatures()}
 
 
 @lru_cache(maxsize=1)

@@ -14,10 +14,10 @@ from mswb.launch.records import level_of
 from mswb.launch.signatures import MAX_VALUE, Signature, load_signatures, match_line
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "launch"
-GOOD_RUNS = """
-    ok ssl_ok glog1 tail0 bindcore bindnuma envdump nojoin sim1 ssl_bootstrap sslx_other3072 pylog workerlogname
-    glogfile glog0 norank vlog_kernel_launch
-""".split()
+GOOD_RUNS = [
+    *("ok", "ssl_ok", "ssl_bootstrap", "sslx_other3072", "glog0", "glog1", "glogfile", "pylog", "vlog_kernel_launch"),
+    *("tail0", "bindcore", "bindnuma", "envdump", "nojoin", "sim1", "workerlogname", "norank"),
+]
 FILLED_BY_DIAGNOSIS = {"rank", "missing"}
 """Values that a line can't tell."""
 MAY_LACK = {
