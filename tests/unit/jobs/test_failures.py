@@ -112,8 +112,16 @@ def test_a_script_that_fails_everywhere_is_blamed_on_a_rank(lab: Lab, backend: s
 def test_scheduler_that_never_ends(lab: Lab, backend: str) -> None:
     """All workers ended well: the run is a success and the scheduler is ended after its grace."""
     run = lab.start(
-        lab.spec(["ok", "ok"], backend=backend, scheduler="ignore+forever", stop_grace_s=0.3, scheduler_grace_s=0.5)
+        lab.spec(
+            ["wait:seen+ok", "wait:seen+ok"],
+            backend=backend,
+            scheduler="ignore+forever",
+            stop_grace_s=0.3,
+            scheduler_grace_s=0.5,
+        )
     )
+    lab.until_found(run, 2)
+    lab.mark(run, "seen")
     status = lab.ended(run)
     assert status.exit_code == 0
     assert next(one for one in status.processes if one.role == "scheduler").ended_by_us
