@@ -154,7 +154,7 @@ def _candidates(views: Sequence[View], evidence: Evidence, now: float, clocks: d
 
 def _own_failures(views: Sequence[View], evidence: Evidence) -> list[tuple[View, Failure]]:
     """Every failure that a process tells of, and every death without a word."""
-    found = [(view, failure) for view in views for failure in view.failures]
+    found = [(view, _late(failure, view, evidence)) for view in views for failure in view.failures]
     silent = [view for view in views if view.silent_death]
     told = [failure for _, failure in found if failure.kind == "root"]
     for view in silent:
@@ -166,6 +166,14 @@ def _own_failures(views: Sequence[View], evidence: Evidence) -> list[tuple[View,
             continue
         found.append((view, silent_failure(view, evidence)))
     return found
+
+
+def _late(failure: Failure, view: View, evidence: Evidence) -> Failure:
+    """An asynchronous error that was reported when the script had already ended well is a finding of its own."""
+    ended_well = view.exit_code == 0 or (view.exit_code is None and evidence.exit_code == 0)
+    if ended_well and "WorkerJoin failed:" in failure.evidence:
+        return replace(failure, code="async-error-after-success")
+    return failure
 
 
 def _tier(view: View, failure: Failure, own: Sequence[tuple[View, Failure]]) -> int:
@@ -197,11 +205,12 @@ def _when(view: View, failure: Failure, evidence: Evidence, clocks: dict[str, in
     return moment - clocks.get(view.node or "", 0) - bonus
 
 
-def _order(one: _Candidate) -> tuple[int, float, int, int, int, int]:
+def _order(one: _Candidate) -> tuple[int, float, int, int, bool, int, int]:
     """Tier, then time; at the same time the worker before the scheduler, the nearer cause, the lower rank."""
     role = _ROLE_ORDER.get(one.view.role, 0)
     # Within one log the nearest cause counts, not the first line: a record and its exception are one failure.
-    return one.tier, one.when, role, -one.failure.priority, one.view.rank or 0, one.failure.line
+    recorded = "exception" not in one.failure.values
+    return one.tier, one.when, role, -one.failure.priority, recorded, one.view.rank or 0, one.failure.line
 
 
 def _sharpened(root: _Candidate, views: Sequence[View]) -> _Candidate:
@@ -263,7 +272,7 @@ def _finding(one: _Candidate, lang: Language | None, *, harmless: bool = False) 
     moment = failure.time if failure.time is not None else end_time(view)
     where = Where(
         node=view.node,
-        rank=view.rank,
+        rank=failure.values.get("rank", view.rank),
         file=view.file.path,
         line=failure.line if view.scan.lines else None,
         offset=failure.offset if view.scan.lines else None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ _EXIT = (
     re.compile(r"^\s*(-?\d{1,6})\s*$"),
 )
 _WORKER_EXIT = re.compile(r"Worker process (\d+) exit with exception\. Error code: (-?\d+)")
+_STOPS = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 _USER_STOP = re.compile(r"msrun process received SIGINT")
 _OOM = re.compile(
     r"[Oo]ut of memory: Kill(?:ed)? process (\d+)|Memory cgroup out of memory|oom-kill:|invoked oom-killer"
@@ -76,11 +78,19 @@ def gather(logs: LogSet, words: Iterable[str]) -> Evidence:
         by_pid=by_pid,
         by_rank=by_rank,
         stopped_by_user=(status is not None and status.stopped_by == "user")
-        or any(_USER_STOP.search(text) for text in said),
+        or _stopped_from_outside(logs, texts),
         oom=_oom_line(oom) or ("memory.events: oom_kill" if status is not None and status.oom_kills else ""),
         oom_file=logs.evidence.get(oom_file) if oom_file else None,
         oom_pids=frozenset(int(pid) for pid in _OOM.findall(oom) if pid),
     )
+
+
+def _stopped_from_outside(logs: LogSet, texts: Mapping[str, str]) -> bool:
+    """msrun says so itself after Ctrl+C; SIGTERM, SIGINT and SIGHUP to it show in its exit code only."""
+    consoles = [file for file in logs.files if file.role == "launcher"]
+    if any(_USER_STOP.search(_text(file.path, max(0, file.size - _LIMIT))) for file in consoles):
+        return True
+    return bool(consoles) and _job_code(None, texts) in _STOPS
 
 
 def exit_code_of(text: str) -> int | None:
@@ -117,9 +127,10 @@ def _status(path: str | None) -> RunStatus | None:
         return None  # a foreign run.json is no evidence
 
 
-def _text(path: str) -> str:
+def _text(path: str, start: int = 0) -> str:
     try:
         with open(open_regular(path), "rb") as file:
+            file.seek(start)
             return decode(file.read(_LIMIT))
     except MswbError:
         return ""

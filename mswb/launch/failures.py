@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from mswb.files.safety import open_regular, printable_block
 from mswb.findings import Language, Severity
+from mswb.launch.lines import Line
 from mswb.launch.logs import Block, blocks
 from mswb.launch.records import parse_record
 from mswb.launch.scan import FileScan
@@ -34,6 +35,10 @@ _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<|^mindspore/")
 _FATAL = re.compile(r"Fatal Python error: (.*)$")
 _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Floating point exception": 8,
             "Floating-point exception": 8, "Illegal instruction": 4}  # fmt: skip
+_SOURCE = ("    ", '  File "')
+"""How a traceback's frames and the code they quote begin."""
+_PATH = re.compile(r"(?<![\w:])/[\w.+@%-]+(?:/[\w.+@%-]+)+")
+_CODE = (".py", ".cc", ".h", ".cpp", ".ir", ".so")
 STOPS = frozenset({"KeyboardInterrupt", "SystemExit"})
 
 
@@ -175,27 +180,33 @@ def _from_fatal(block: Block, scan: FileScan) -> Failure | None:
 def _from_traceback(block: Block, scan: FileScan) -> Failure:
     root = block.root_exception
     assert root is not None
-    matches = _matches(block)
-    best = next((one for one in matches if one.signature.kind != "benign"), None)
     line = _exception_line(block, root)
     place = user_place(root.frames, block.net_frames) or _outer_place(block)
-    values: dict[str, Any] = {
+    said: dict[str, Any] = {
         "exception": root.type or "an exception",
         "message": root.message.split("\n", 1)[0].strip(),
         **(place.values() if place else {}),
     }
-    code, kind, priority = "script-exception", "root", 65
-    hint: Mapping[Language, str] = {}
-    if best is not None:
-        code, priority, hint = best.signature.code, max(best.signature.priority, 50), best.signature.hint
-        values = {**values, **best.values}
-        kind = best.signature.kind
-        if kind == "wrapper" and code not in CLUSTER_CODES and code != "collective-timeout":
-            kind = "root"  # a wrapper of this very process: its cause is inside the same block
-        priority = best.signature.priority if kind == "wrapper" else priority
+    best = _best_match(block)
+    if best is None:
+        code = "launcher-usage" if _raised_by_launcher(root) else "script-exception"
+        time = time_before(scan.path, block.offset)
+        return Failure(code, "root", 65, *line, time, _evidence(block), said)
+    match, at = best
+    signature = match.signature
+    kind: Kind = "victim" if signature.kind == "victim" else "root"
+    values = {**said, **match.values}
+    if signature.kind == "wrapper" and signature.code in CLUSTER_CODES:
+        kind = "wrapper"
+    elif signature.kind == "wrapper":
+        values = {**match.values, **said, "message": f"{said['exception']}: {said['message']}"}
+    if signature.kind == "root":
+        line = (at.number, at.offset)
+    priority = signature.priority if kind == "wrapper" else max(signature.priority, 50)
     time = time_before(scan.path, block.offset)
-    kept: Kind = "root" if kind == "root" else "victim" if kind == "victim" else "wrapper"
-    return Failure(code, kept, priority, line[0], line[1], time, _evidence(block), values, hint=hint)
+    return Failure(
+        signature.code, kind, priority, *line, time, _evidence(block), _with_path(values, block), hint=signature.hint
+    )
 
 
 def _from_signature(block: Block, scan: FileScan) -> Failure | None:
@@ -214,19 +225,40 @@ def _from_signature(block: Block, scan: FileScan) -> Failure | None:
     place = user_place((), block.net_frames)
     time = block.record.time if block.record is not None else time_before(scan.path, block.offset)
     kind: Kind = "root" if signature.kind == "root" else "victim" if signature.kind == "victim" else "wrapper"
-    values = {"message": line.text[:300], **(place.values() if place else {}), **match.values}
-    if block.record is not None and line is block.lines[0]:
-        values["message"] = values["message"] if "message" in match.values else block.record.text[:300]
+    text = block.record.text if block.record is not None and line is block.lines[0] else line.text
+    values = {"message": text[:300], **(place.values() if place else {}), **match.values}
     return Failure(
-        signature.code, kind, signature.priority, line.number, line.offset, time, _evidence(block, line.number), values,
+        signature.code, kind, signature.priority, line.number, line.offset, time, _evidence(block, line.number),
+        _with_path(values, block),
         signature.severity, signature.hint,
     )  # fmt: skip
 
 
-def _matches(block: Block) -> list[Match]:
-    found = [match for text in dict.fromkeys(block.texts) for match in match_line(text[:4000])]
-    order = {"root": 0, "victim": 1, "wrapper": 2, "benign": 3}
-    return sorted(found, key=lambda match: (order[match.signature.kind], -match.signature.priority))
+def _best_match(block: Block) -> tuple[Match, Line] | None:
+    """The signature nearest to the cause among the block's messages, and its line; quoted source code says nothing."""
+    found = [
+        (match, line)
+        for line in block.lines
+        if not line.text.startswith(_SOURCE)
+        for match in match_line(line.text)
+        if match.signature.kind != "benign"
+    ]
+    order = {"root": 0, "victim": 1, "wrapper": 2}
+    return min(found, key=lambda one: (order[one[0].signature.kind], -one[0].signature.priority), default=None)
+
+
+def _with_path(values: dict[str, Any], block: Block) -> dict[str, Any]:
+    """``path`` from the text around it, for findings about a file whose message names it on another line."""
+    if values.get("path") or values.get("file"):
+        return values
+    texts = (text for line in block.lines if not (text := line.text).startswith(_SOURCE) or text.lstrip()[:1] == "/")
+    paths = (path for text in texts for path in _PATH.findall(text))
+    path = next((path for path in paths if not path.endswith(_CODE) and not _LIBRARY.search(path)), None)
+    return {**values, "path": path} if path else values
+
+
+def _raised_by_launcher(root: Traceback) -> bool:
+    return bool(root.frames) and "mindspore/parallel/cluster/" in root.frames[-1].file
 
 
 def _exception_line(block: Block, root: Traceback) -> tuple[int, int]:

@@ -23,11 +23,15 @@ TAIL = 16 << 10
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """The rank that is missing, the ranks that wait for it, and for how long it has been silent (None: unknown)."""
+    """The rank that is missing, the ranks that wait for it, and for how long it has been silent (None: unknown).
+
+    ``certain`` is False when nothing tells the silent ranks apart: then no rank is named.
+    """
 
     view: View
     waiting: tuple[int, ...]
     silent_s: float | None
+    certain: bool = True
 
 
 def missing_in_collective(workers: Sequence[View]) -> Suspect | None:
@@ -44,7 +48,7 @@ def standing_still(workers: Sequence[View], evidence: Evidence, now: float) -> S
     """The rank that stands still in a run that was stopped, or that goes on; None when nothing shows a hang."""
     status = evidence.status
     if status is None:
-        return _by_words(workers) if evidence.stopped_by_user or evidence.exit_code in (-15, -2) else None
+        return _by_words(workers) if evidence.stopped_by_user else None
     asked = status.stop_requested if status.stop_requested is not None else now
     least = MIN_SILENCE_S if status.stopped_by == "user" else RUNNING_SILENCE_S
     alive = [view for view in workers if view.alive]
@@ -54,17 +58,21 @@ def standing_still(workers: Sequence[View], evidence: Evidence, now: float) -> S
     suspect = min(silent, key=_suspicion)
     rest = [view for view in silent if view is not suspect and view.told.standing is not None]
     waiting = tuple(sorted(view.rank for view in rest if view.rank is not None and _in_framework(view)))
-    return Suspect(suspect, waiting, round(_silence(suspect, asked), 1))
+    others = [view for view in silent if view is not suspect]
+    certain = not others or all(_suspicion(view)[:2] != _suspicion(suspect)[:2] for view in others)
+    return Suspect(suspect, waiting, round(_silence(suspect, asked), 1), certain)
 
 
 def as_failure(suspect: Suspect, code: str) -> Failure:
     """The finding's facts: where it stands if that is known, else its last line."""
     view = suspect.view
     standing = view.told.standing
-    values: dict[str, Any] = {"rank": view.rank, "waiting_ranks": list(suspect.waiting)}
+    rank = view.rank if suspect.certain else None
+    who = "all ranks" if rank is None else f"rank {rank}"
+    values: dict[str, Any] = {"rank": rank, "who": who, "waiting_ranks": list(suspect.waiting)}
     if suspect.silent_s is not None:
         values["silent_s"] = suspect.silent_s
-    values |= {"missing": f"rank {view.rank}", "place": ""}
+    values |= {"missing": who, "place": ""}
     if standing is not None and (place := standing.place) is not None:
         values |= {**place.values(), "place": f" at {place.function} ({place.file}:{place.line})"}
     line = standing.line if standing is not None else max(view.scan.lines, 1)
@@ -118,7 +126,7 @@ def _by_words(workers: Sequence[View]) -> Suspect | None:
     quiet = [view for view in workers if view.scan.lines and not _said_goodbye(view)]
     if not quiet or len(quiet) < len(workers):
         return None
-    return Suspect(min(quiet, key=_suspicion), (), None)
+    return Suspect(min(quiet, key=_suspicion), (), None, certain=len(quiet) == 1)
 
 
 def _last_record_text(view: View) -> str:
