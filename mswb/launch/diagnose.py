@@ -279,7 +279,7 @@ def _finding(one: _Candidate, lang: Language | None, *, harmless: bool = False) 
         time=iso(moment) if moment is not None else None,
     )
     severity: Severity | None = "warning" if harmless and failure.code == "script-exception" else failure.severity
-    values = {**({"rank": view.rank} if view.rank is not None else {}), **failure.values}
+    values = {**_who(view), **failure.values}
     hint = failure.hint.get(lang or language())
     return make(
         failure.code,
@@ -290,6 +290,13 @@ def _finding(one: _Candidate, lang: Language | None, *, harmless: bool = False) 
         values=values,
         extra_advice=(hint,) if hint else (),
     )
+
+
+def _who(view: View) -> dict[str, Any]:
+    """The process in a title: its rank, else its role."""
+    if view.rank is not None:
+        return {"rank": view.rank, "who": f"rank {view.rank}"}
+    return {"who": "process" if view.role in ("unknown", "merged") else view.role}
 
 
 def _others(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -32,6 +32,7 @@ CLUSTER_CODES = frozenset(
 )
 """What a process says when another one failed."""
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<|^mindspore/")
+_ASYNC = re.compile(r"\] WorkerJoin\] WorkerJoin failed: ")
 _FATAL = re.compile(r"Fatal Python error: (.*)$")
 _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Floating point exception": 8,
             "Floating-point exception": 8, "Illegal instruction": 4}  # fmt: skip
@@ -103,7 +104,18 @@ def read_failures(scan: FileScan) -> Told:
             failure = _failure(block, scan)
             if failure is not None:
                 found.append(failure)
-    return Told(tuple(found), standing)
+    return Told(_asynchronous(found), standing)
+
+
+def _asynchronous(found: Sequence[Failure]) -> tuple[Failure, ...]:
+    """PyNative's worker thread tells at exit what went wrong in it; a script that met the error told it before."""
+    told = any(failure.kind == "root" and not _ASYNC.search(failure.evidence) for failure in found)
+    return tuple(
+        replace(failure, code="async-error-after-success", kind="wrapper" if told else "root")
+        if failure.evidence and _ASYNC.search(failure.evidence.partition("\n")[0])
+        else failure
+        for failure in found
+    )
 
 
 def time_before(path: str, offset: int) -> int | None:

@@ -12,13 +12,13 @@ from typing import Any
 
 from mswb.launch.evidence import Evidence
 from mswb.launch.failures import Failure, read_part
-from mswb.launch.records import parse_record
 from mswb.launch.views import View, local_us
 
 MIN_SILENCE_S = 5.0
 """A shorter silence at a stop is no sign of a hang."""
 RUNNING_SILENCE_S = 60.0
 TAIL = 16 << 10
+HEAD = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,27 +114,29 @@ def _pause(view: View) -> float:
 
 
 def _by_words(workers: Sequence[View]) -> Suspect | None:
-    """From a log alone: a peer connected for a collective after the cluster was complete, and the rank never answered.
-
-    Source: captures of real hangs. The waiting rank opens the connection; the absent one logs ``TcpConnection is
-    constructed`` and nothing more.
-    """
-    called = [view for view in workers if "TcpConnection is constructed" in _last_record_text(view)]
-    if called and len(called) < len(workers):
-        waiting = tuple(sorted(view.rank for view in workers if view not in called and view.rank is not None))
-        return Suspect(called[0], waiting, None)
+    """From logs alone: who never entered a collective, else whether all are merely quiet."""
+    ring = sorted((view for view in workers if view.rank is not None), key=lambda view: view.rank or 0)
+    uncalled = [index for index, view in enumerate(ring) if not _was_called(view)]
+    if 0 < len(uncalled) < len(ring):
+        absent = ring[uncalled[0] - 1]
+        waiting = tuple(view.rank for view in ring if view is not absent and view.rank is not None)
+        return Suspect(absent, waiting, None)
     quiet = [view for view in workers if view.scan.lines and not _said_goodbye(view)]
     if not quiet or len(quiet) < len(workers):
         return None
     return Suspect(min(quiet, key=_suspicion), (), None, certain=len(quiet) == 1)
 
 
-def _last_record_text(view: View) -> str:
-    for line in reversed(tail(view).split("\n")):
-        record = parse_record(line)
-        if record is not None:
-            return record.text
-    return ""
+def _was_called(view: View) -> bool:
+    """Whether a peer connected for a collective.
+
+    The collectives of the CPU backend go round a ring: entering one, a rank connects to the next, which logs this. So
+    the rank before one that was never called is the absent one (all captures, of good runs and of hangs, agree).
+    """
+    text = b"TcpConnection is constructed"
+    return text in read_part(view.file.path, 0, HEAD) or text in read_part(
+        view.file.path, max(0, view.scan.size - HEAD), HEAD
+    )
 
 
 def _said_goodbye(view: View) -> bool:

@@ -79,7 +79,7 @@ def silent_failure(view: View, evidence: Evidence) -> Failure:
     """The failure of a process that ended badly without a word: its exit code is the statement."""
     code = view.exit_code or 0
     line, offset = max(view.scan.lines, 1), max(view.scan.size - 1, 0)
-    values: dict[str, Any] = {"exit_code": code, "rank": view.rank}
+    values: dict[str, Any] = {"exit_code": code}
     if code >= 0:
         said = f"exit code {code}"
         return Failure("unknown-failure", "root", 40, line, offset, view.scan.last_time_us, said, values)
