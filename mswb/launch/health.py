@@ -20,6 +20,7 @@ DRIFT = 1.5
 MIN_STEPS = 30
 WARM_UP = 5
 _REGISTERED = re.compile(rb"Currently registered node number: (\d+), expected node number: (\d+)")
+_STEP_TIME = re.compile(rb"per[_ ]step[_ ]time")
 _UNREGISTERED = re.compile(rb"Node (\S+) has unregistered")
 
 
@@ -75,9 +76,11 @@ def drifts(views: Sequence[View], lang: Language | None) -> Iterator[Finding]:
 
 def _step_times(view: View, start: int) -> list[Step]:
     raw = read_part(view.file.path, start, HEAD_BYTES)
-    if b"ms" not in raw and b" s" not in raw:
+    if _STEP_TIME.search(raw) is None:
         return []
-    return [step for step in steps_of(blocks(raw.splitlines(keepends=True))) if step.step_ms is not None]
+    # A log may be all warnings: only the lines that name a step's time are worth parsing.
+    lines = [line for line in raw.splitlines(keepends=True) if _STEP_TIME.search(line)]
+    return [step for step in steps_of(blocks(lines)) if step.step_ms is not None]
 
 
 def _last_bytes(view: View) -> bytes:
