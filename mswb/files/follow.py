@@ -79,7 +79,8 @@ class Follower:
         self.offset = 0
         self.behind = False
         """The last poll stopped at its limit: more is waiting."""
-        self._start: Start = start
+        # All of a file that appears later is new.
+        self._start: Start = "begin" if start == "end" and _status(self.path) is None else start
         self._hold = hold
         self._fd: int | None = None
         self._identity: tuple[int, int] | None = None
