@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+CPUSET_V1 = "sys/fs/cgroup/cpuset/cpuset.cpus"
+"""The only place where msrun 2.10 looks for processors to bind to."""
 TOOLS = ("tail", "taskset", "numactl", "npu-smi", "nvidia-smi", "hccn_tool", "ip", "lspci", "grep")
 
 
@@ -31,6 +33,7 @@ class Host:
 
     cpu_quota: processors' worth of time that the cgroup allows, or None.
     shm_total: size of /dev/shm, or None where there is none. open_files: soft and hard limit of a process.
+    has_cpuset_v1: msrun's --bind_core works here. root: where the host's files lie, "/" but in tests.
     ascend, nvidia: numbers of the device nodes that are present.
     """
 
@@ -46,7 +49,9 @@ class Host:
     inotify_instances: int | None
     ascend: tuple[int, ...]
     nvidia: tuple[int, ...]
+    has_cpuset_v1: bool = True
     tools: Mapping[str, str] = field(default_factory=dict)
+    root: str = "/"
 
 
 def read_host(root: Path = Path("/"), path: str | None = None) -> Host:
@@ -70,13 +75,15 @@ def read_host(root: Path = Path("/"), path: str | None = None) -> Host:
         inotify_instances=_number(root / "proc/sys/fs/inotify/max_user_instances"),
         ascend=device_numbers(root, "davinci"),
         nvidia=device_numbers(root, "nvidia"),
+        has_cpuset_v1=(root / CPUSET_V1).is_file(),
+        root=str(root),
         tools={name: found for name in TOOLS if (found := shutil.which(name, path=path))},
     )
 
 
 def available_cpus(root: Path = Path("/")) -> tuple[int, ...]:
     """The processors that processes may be bound to: the cpuset's (cgroup v1 as msrun reads it, or v2), else all."""
-    for name in ("sys/fs/cgroup/cpuset/cpuset.cpus", "sys/fs/cgroup/cpuset.cpus.effective"):
+    for name in (CPUSET_V1, "sys/fs/cgroup/cpuset.cpus.effective"):
         found = _ids(root / name)
         if found:
             return found

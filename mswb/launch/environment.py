@@ -38,6 +38,7 @@ class EnvOverlay:
     entries: tuple[EnvEntry, ...]
     removed: tuple[str, ...]
     base: Mapping[str, str]
+    log_folder: str
 
     def __getitem__(self, name: str) -> str:
         return next(entry.value for entry in self.entries if entry.name == name)
@@ -72,7 +73,7 @@ def build(
     for entry in _paths(interpreter, request.cwd, {**environ, **request.env}):
         entries[entry.name] = entry
     kept = tuple(entry for entry in entries.values() if entry.name not in request.no_env)
-    return EnvOverlay(kept, _removed(request, environ), dict(environ))
+    return EnvOverlay(kept, _removed(request, environ), dict(environ), log_folder)
 
 
 def site_folder() -> str:
