@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from mswb.cli import output
 from mswb.findings import Finding, language
 from mswb.launch.diagnose import Diagnosis, RankState
@@ -42,14 +44,16 @@ def _show_ranks(diagnosis: Diagnosis) -> None:
     order = {"failed": 0, "killed": 1, "silent": 2}
     ranks = sorted(diagnosis.ranks, key=lambda rank: order.get(rank.state, 3))
     shown = ranks[:MAX_RANKS]
-    output.show_table(["rank", "state", "exit", "last line", "errors", "file"], [_row(rank) for rank in shown])
+    rows = [_row(rank, diagnosis.path) for rank in shown]
+    output.show_table(["rank", "state", "exit", "last line", "errors", "file"], rows, right=(2, 4))
     if len(ranks) > len(shown):
         states = sorted({rank.state for rank in ranks[MAX_RANKS:]})
         print(f"… and {len(ranks) - len(shown)} more ({', '.join(states)})")
 
 
-def _row(rank: RankState) -> tuple[object, ...]:
+def _row(rank: RankState, root: str) -> tuple[object, ...]:
     name = rank.role if rank.rank is None else rank.rank
     errors = sum(rank.records_by_level.get(level, 0) for level in ("ERROR", "CRITICAL"))
     last = (rank.last_time or "")[11:19]
-    return name, rank.state, rank.exit_code, last, errors or "", rank.file
+    file = os.path.relpath(rank.file, root) if rank.file and os.path.isdir(root) else rank.file
+    return name, rank.state, rank.exit_code, last, errors or "", file

@@ -21,7 +21,7 @@ from mswb.jobs import control
 from mswb.jobs.runs import Run, read_status
 from mswb.jobs.spec import Event as RunEvent
 from mswb.launch.noise import is_noise
-from mswb.launch.records import level_of
+from mswb.launch.records import iso, level_of, parse_record
 
 
 @dataclass(slots=True)
@@ -89,10 +89,20 @@ def finish(run: Run, *, form: str) -> int:
     else:
         print()
         report.show(diagnosis)
-        print(output.safe_line(f"\nlogs: {run.spec.log_dir}"))
+        print()
+        print(output.safe_line(f"logs: {run.spec.log_dir}"))
     if read_status(run).stopped_by == "user":
         return 130
     return report.exit_code(diagnosis.findings, diagnosis.verdict)
+
+
+def shortened(text: str) -> str:
+    """A record as a person reads it, without process ids, date and source folder; any other line as it is."""
+    record = parse_record(text)
+    if record is None:
+        return text
+    place = record.func or f"{record.source_file.rpartition('/')[2]}:{record.source_line}"
+    return f"{iso(record.time)[11:19]} {record.level} {record.module} {place}: {record.text}"
 
 
 def _stop(run: Run, *, kill: bool, form: str) -> None:
@@ -120,7 +130,7 @@ class _Shown:
             output.emit_object({**record, "file": line.file, "line": line.line, "text": printable(line.text)})
         elif self._everything or not is_noise(line.text):
             name = line.role if line.rank is None else f"rank {line.rank}"
-            print(f"[{name}] {printable(line.text)}", flush=True)
+            print(f"[{name}] {printable(shortened(line.text))}", flush=True)
         else:
             self._hidden += 1
 

@@ -26,6 +26,7 @@ _TEXTS = (
     r"TcpConnection is constructed!",
     r"The worker node start sync start!",
     r"Start the (?:client|server) event loop|has been disconnected|Delete (?:connection|file descriptor)",
+    r"The '--tail_worker_log' is:-2,",
     r"topology/(?:meta_server_node|compute_graph_node)\.cc:\d+\] (?:Initialize|PostProcess|Register|Finalize)\]",
 )
 _NOISE = re.compile("|".join(f"(?:{text})" for text in _TEXTS))
