@@ -327,8 +327,9 @@ def _ranks(
     silent = {} if root is None or root.failure.code != "hang" else {root.view.file.path: now}
     all_states = list(states(views, root.view if root is not None else None, running, silent))
     order = sorted(range(len(views)), key=lambda index: _rank_order(views[index]))
+    size = health.tail_size(len(views))
     for index in order:
-        yield _rank(views[index], all_states[index], root)
+        yield _rank(views[index], all_states[index], root, size)
 
 
 def _rank_order(view: View) -> tuple[int, str, float, str]:
@@ -336,11 +337,11 @@ def _rank_order(view: View) -> tuple[int, str, float, str]:
     return role, "", view.rank if view.rank is not None else float("inf"), view.file.path
 
 
-def _rank(view: View, state: State, root: _Candidate | None) -> RankState:
+def _rank(view: View, state: State, root: _Candidate | None, tail: int) -> RankState:
     own = [one.time for one in view.failures if one.time is not None]
     if root is not None and root.view is view and root.failure.time is not None:
         own.append(root.failure.time)
-    progress = health.progress(view)
+    progress = health.progress(view, tail)
     return RankState(
         rank=view.rank,
         node=view.node,

@@ -8,13 +8,14 @@ from statistics import median
 
 from mswb.findings import Finding, Language, Where, make
 from mswb.launch.failures import read_part
-from mswb.launch.hang import tail
+from mswb.launch.hang import TAIL, tail
 from mswb.launch.logs import blocks
 from mswb.launch.progress import Progress, Step, progress_of, steps_of
 from mswb.launch.views import View
 
 HEAD_BYTES = 256 << 10
 SCHEDULER_BYTES = 4 << 20
+ALL_TAILS = 2 << 20
 DRIFT = 1.5
 """Steps at the end slower by this factor than those after the warm-up are worth a warning."""
 MIN_STEPS = 30
@@ -24,11 +25,16 @@ _STEP_TIME = re.compile(rb"per[_ ]step[_ ]time")
 _UNREGISTERED = re.compile(rb"Node (\S+) has unregistered")
 
 
-def progress(view: View) -> Progress | None:
-    """How far the process is, by the end of its log; None for a log without text."""
+def progress(view: View, size: int = TAIL) -> Progress | None:
+    """How far the process is, by the last ``size`` bytes of its log; None for a log without text."""
     if not view.scan.lines or view.role in ("scheduler", "launcher"):
         return None
-    return progress_of(blocks(tail(view).splitlines(keepends=True)))
+    return progress_of(blocks(tail(view, size).splitlines(keepends=True)))
+
+
+def tail_size(views: int) -> int:
+    """Bytes read of the end of each log: less of each when there are many, so that the whole stays quick."""
+    return max(TAIL // 8, min(TAIL, ALL_TAILS // max(views, 1)))
 
 
 def registered_workers(views: Sequence[View]) -> tuple[int, int] | None:
