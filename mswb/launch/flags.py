@@ -27,8 +27,14 @@ class Flag:
     read: Callable[[str, str], Any]
     metavar: str
     source: Source
+    help: str
     switch: bool = False
     many: bool = False
+
+    @property
+    def usage(self) -> str:
+        """``--name METAVAR``, as a help text shows it."""
+        return f"--{self.name} {self.metavar}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,37 +159,95 @@ def _assignment(name: str, text: str) -> tuple[str, str]:
 
 
 _ALL = (
-    Flag("worker_num", _integer, "N", "msrun"),
-    Flag("local_worker_num", _integer, "N", "msrun"),
-    Flag("master_addr", _filled, "HOST[:PORT]", "msrun"),
-    Flag("master_port", _integer, "PORT", "msrun"),
-    Flag("node_rank", _integer, "N", "msrun"),
-    Flag("log_dir", _text, "DIR", "msrun"),
-    Flag("join", _truth, "True|False", "msrun"),
-    Flag("cluster_time_out", _integer, "SECONDS", "msrun"),
-    Flag("bind_core", _text, "True|False|JSON", "msrun"),
-    Flag("bind_numa", _text, "True|False|JSON|FILE", "msrun"),
-    Flag("sim_level", _integer, "0..3", "msrun"),
-    Flag("sim_rank_id", _integer, "N", "msrun"),
-    Flag("rank_table_file", _text, "FILE", "msrun"),
-    Flag("worker_log_name", _text, "NAME", "msrun"),
-    Flag("tail_worker_log", _text, "N,N", "msrun"),
-    Flag("log_level", _level, "LEVEL", "article"),
-    Flag("enable_ssl", _truth, "", "article", switch=True),
-    Flag("ssl_ca_path", _filled, "FILE", "article"),
-    Flag("ssl_cert_path", _filled, "FILE", "article"),
-    Flag("ssl_key_path", _filled, "FILE", "article"),
-    Flag("ssl_strict_host", _filled, "NAME", "mswb"),
-    Flag("backend", _one_of("msrun", "direct"), "msrun|direct", "mswb"),
-    Flag("python", _filled, "PATH", "mswb"),
-    Flag("env", _assignment, "NAME=VALUE", "mswb", many=True),
-    Flag("no_env", _variable, "NAME", "mswb", many=True),
-    Flag("detach", _truth, "", "mswb", switch=True),
-    Flag("skip_check", _truth, "", "mswb", switch=True),
-    Flag("trace_kernels", _truth, "", "mswb", switch=True),
-    Flag("format", _one_of("text", "json"), "text|json", "mswb"),
-    Flag("verbose", _truth, "", "mswb", switch=True),
-    Flag("help", _truth, "", "mswb", switch=True),
+    Flag(
+        "worker_num",
+        _integer,
+        "N",
+        "msrun",
+        "Workers of all nodes together (8; when only the local number is given on one node: that).",
+    ),
+    Flag("local_worker_num", _integer, "N", "msrun", "Workers on this node (8; on one node: as --worker_num)."),
+    Flag(
+        "master_addr",
+        _filled,
+        "HOST[:PORT]",
+        "msrun",
+        "Address or name of the scheduler's node (127.0.0.1); [V6]:PORT for IPv6.",
+    ),
+    Flag("master_port", _integer, "PORT", "msrun", "Port of the scheduler (8118)."),
+    Flag("node_rank", _integer, "N", "msrun", "Number of this node, from 0 (-1: MindSpore assigns the ranks)."),
+    Flag(
+        "log_dir", _text, "DIR", "msrun", "Folder for the logs (ms_run_log); each run gets a folder of its own in it."
+    ),
+    Flag("join", _truth, "True|False", "msrun", "False is --detach; msrun itself is always joined."),
+    Flag(
+        "cluster_time_out",
+        _integer,
+        "SECONDS",
+        "msrun",
+        "How long the ranks wait for one another at the start (600; negative: for ever).",
+    ),
+    Flag(
+        "bind_core",
+        _text,
+        "True|False|JSON",
+        "msrun",
+        'Bind processes to cores: True, or {"device0":["0-9"],"scheduler":["20"]}.',
+    ),
+    Flag(
+        "bind_numa",
+        _text,
+        "True|False|JSON|FILE",
+        "msrun",
+        "Bind processes to NUMA nodes: True, such a table, or a .json file.",
+    ),
+    Flag("sim_level", _integer, "0..3", "msrun", "Dry run without devices or cluster, at this level."),
+    Flag("sim_rank_id", _integer, "N", "msrun", "Dry run of this rank only."),
+    Flag("rank_table_file", _text, "FILE", "msrun", "Rank table, exported as RANK_TABLE_FILE."),
+    Flag(
+        "worker_log_name",
+        _text,
+        "NAME",
+        "msrun",
+        "Name of worker logs, with {ip} and {hostname} (worker); _RANK.log is appended.",
+    ),
+    Flag("tail_worker_log", _text, "N,N", "msrun", "Ranks whose lines are shown (-1: all)."),
+    Flag(
+        "log_level",
+        _level,
+        "LEVEL",
+        "article",
+        "DEBUG, INFO, WARNING, ERROR, CRITICAL or 0 to 4, in any case; sets GLOG_v.",
+    ),
+    Flag(
+        "enable_ssl",
+        _truth,
+        "",
+        "article",
+        "Encrypt the cluster's connections, with mutual TLS (not available yet).",
+        switch=True,
+    ),
+    Flag("ssl_ca_path", _filled, "FILE", "article", "CA certificate (PEM)."),
+    Flag("ssl_cert_path", _filled, "FILE", "article", "Certificate of this node (PEM)."),
+    Flag("ssl_key_path", _filled, "FILE", "article", "Its private key (PEM)."),
+    Flag("ssl_strict_host", _filled, "NAME", "mswb", "The name that every certificate must carry."),
+    Flag(
+        "backend",
+        _one_of("msrun", "msrun = the real one, direct = mswb starts scheduler and workers itself (msrun).", "direct"),
+        "msrun|direct",
+        "mswb",
+    ),
+    Flag(
+        "python", _filled, "PATH", "mswb", "The training interpreter: a program or the folder of a virtual environment."
+    ),
+    Flag("env", _assignment, "NAME=VALUE", "mswb", "Set a variable for the processes; may be repeated.", many=True),
+    Flag("no_env", _variable, "NAME", "mswb", "Leave a variable out; may be repeated.", many=True),
+    Flag("detach", _truth, "", "mswb", "Return after the start; the run goes on.", switch=True),
+    Flag("skip_check", _truth, "", "mswb", "Start even when the checks find errors.", switch=True),
+    Flag("trace_kernels", _truth, "", "mswb", "Log every kernel launch (VLOG 12901 to 12908).", switch=True),
+    Flag("format", _one_of("text", "json"), "text|json", "mswb", "text, or json for programs."),
+    Flag("verbose", _truth, "", "mswb", "Show also the lines that every good run writes (-v).", switch=True),
+    Flag("help", _truth, "", "mswb", "This text (-h).", switch=True),
 )
 FLAGS: Mapping[str, Flag] = {flag.name: flag for flag in _ALL}
 SHORT: Mapping[str, str] = {"-h": "help", "-v": "verbose"}

@@ -45,11 +45,11 @@ CHECKS: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
 def check(
     request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay, host: Host | None = None
 ) -> list[Finding]:
-    """What would make this launch fail or surprise, the notes of :func:`parse_flags` first.
+    """What would make this launch fail or surprise; what was decided for the user is in ``request.notes``.
 
     Args:
         host: this host by default.
     """
     facts = host or read_host(path=overlay.get("PATH"))
     subject = Subject(request, interpreter, overlay, facts, read_script(request))
-    return [*request.notes, *(finding for one in CHECKS for finding in one(subject))]
+    return [finding for one in CHECKS for finding in one(subject)]
