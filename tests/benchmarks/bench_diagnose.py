@@ -22,6 +22,10 @@ _WARNINGS = (
     "cluster/rpc/tcp/tcp_comm.cc:485] Connect] Connection {i} source: 10.0.0.7:{i}, destination: 10.0.0.1:8118",
     "runtime/hardware_abstract/collective/collective_manager.cc:254] CreateCommunicationGroup] Create group {i}",
 )
+_RANK = (
+    "[WARNING] DISTRIBUTED({pid},7f77,python):2026-11-30-04:05:59.000.001 [mindspore/ccsrc/cluster/topology/"
+    "cluster_context.cc:346] PostProcess] This node {rank} rank id: {rank}\n"
+)
 _FAILURE = """Traceback (most recent call last):
   File "/home/user/project/train.py", line 41, in <module>
     table[rank]
@@ -90,7 +94,7 @@ def _write_logs(folder: Path, ranks: int, failed: int) -> None:
 
 
 def _warnings(rank: int) -> str:
-    lines = []
+    lines = [_RANK.format(pid=4000 + rank, rank=rank)]
     total = 0
     i = 0
     while total < FILE_BYTES:

@@ -18,7 +18,7 @@ GOOD_RUNS = [
     *("ok", "ssl_ok", "ssl_bootstrap", "sslx_other3072", "glog0", "glog1", "glogfile", "pylog", "vlog_kernel_launch"),
     *("tail0", "bindcore", "bindnuma", "envdump", "nojoin", "sim1", "workerlogname", "norank"),
 ]
-FILLED_BY_DIAGNOSIS = {"rank", "missing"}
+FILLED_BY_DIAGNOSIS = {"rank", "who", "missing"}
 """Values that a line can't tell."""
 MAY_LACK = {
     "L01b": {"port"},  # Python doesn't name it
