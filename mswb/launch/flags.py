@@ -233,9 +233,10 @@ _ALL = (
     Flag("ssl_strict_host", _filled, "NAME", "mswb", "The name that every certificate must carry."),
     Flag(
         "backend",
-        _one_of("msrun", "msrun = the real one, direct = mswb starts scheduler and workers itself (msrun).", "direct"),
+        _one_of("msrun", "direct"),
         "msrun|direct",
         "mswb",
+        "msrun = the real one (the default), direct = mswb starts scheduler and workers itself.",
     ),
     Flag(
         "python", _filled, "PATH", "mswb", "The training interpreter: a program or the folder of a virtual environment."
