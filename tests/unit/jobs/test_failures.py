@@ -103,7 +103,7 @@ def test_scheduler_dies_first(lab: Lab, backend: str, word: str, code: int) -> N
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_script_that_fails_everywhere_is_blamed_on_a_rank(lab: Lab, backend: str) -> None:
     """The scheduler runs the script too, and first."""
-    words = ["ready+wait:died_scheduler+fail", "ready+wait:died_worker_0+fail"]
+    words = ["ready+wait:died_scheduler+fail", "forever"]
     run = lab.start(lab.spec(words, backend=backend, scheduler="wait:ready_worker_0+wait:ready_worker_1+fail"))
     named(run, lab.ended(run), lab, 0, 3)
 
