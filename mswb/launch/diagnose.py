@@ -11,8 +11,9 @@ choose the root among all candidates, and fold the rest under it. Choosing goes 
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +27,7 @@ from mswb.launch.evidence import Evidence, gather
 from mswb.launch.failures import Failure, read_failures
 from mswb.launch.records import iso
 from mswb.launch.scan import scan_files
+from mswb.launch.unwrap import Origin, unwrap, with_stamps
 from mswb.launch.views import State, View, build_views, end_time, silent_failure, states, without_stale
 
 Verdict = Literal["failed", "succeeded", "running", "unknown"]
@@ -93,14 +95,35 @@ def diagnose(
     Raises:
         MswbError: ``path-missing``, ``path-unreadable``, or ``no-logs``.
     """
-    logs = discover(path)
-    moment = time.time() if now is None else now
-    scans = scan_files([file.path for file in logs.files], cancelled=cancelled, progress=progress)
-    evidence = gather(logs, (hit.text for scan in scans for hit in scan.hits))
-    if not logs.files and evidence.status is None and evidence.exit_code is None:
-        raise stop("no-logs", where=Where(file=str(path)), values={"path": str(path)}, lang=lang)
-    views, stale = without_stale(build_views(logs, scans, [read_failures(scan) for scan in scans], evidence))
-    return _judge(logs, views, stale, evidence, moment, lang)
+    with tempfile.TemporaryDirectory(prefix="mswb-logs-") as folder:
+        logs, origins = unwrap(discover(path), folder)
+        scans = scan_files([file.path for file in logs.files], cancelled=cancelled, progress=progress)
+        logs = replace(logs, files=logs.files[: len(scans)])  # fewer when it was cancelled
+        evidence = gather(logs, (hit.text for scan in scans for hit in scan.hits))
+        if not logs.files and evidence.status is None and evidence.exit_code is None:
+            raise stop("no-logs", where=Where(file=str(path)), values={"path": str(path)}, lang=lang)
+        told = [with_stamps(read_failures(scan), origins.get(scan.path)) for scan in scans]
+        views, stale = without_stale(build_views(logs, scans, told, evidence))
+        diagnosis = _judge(logs, views, stale, evidence, time.time() if now is None else now, lang)
+        return _in_originals(diagnosis, origins) if origins else diagnosis
+
+
+def _in_originals(diagnosis: Diagnosis, origins: Mapping[str, Origin]) -> Diagnosis:
+    """The same diagnosis with the places of logs that were read without their prefixes put back."""
+
+    def where(place: Where) -> Where:
+        origin = origins.get(place.file or "")
+        if origin is None:
+            return place
+        line = origin.line(place.line) if place.line is not None else None
+        return replace(place, file=origin.path, line=line, offset=None)
+
+    findings = tuple(replace(one, where=where(one.where)) for one in diagnosis.findings)
+    ranks = tuple(
+        replace(rank, file=origin.path) if (origin := origins.get(rank.file or "")) is not None else rank
+        for rank in diagnosis.ranks
+    )
+    return replace(diagnosis, findings=findings, ranks=ranks)
 
 
 def to_report(diagnosis: Diagnosis) -> dict[str, Any]:
