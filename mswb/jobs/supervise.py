@@ -186,12 +186,17 @@ class Supervisor:
 
     def _conclude_process(self, status: ProcessStatus, code: int | None) -> None:
         status.exit_code = code
-        if self.status.stopped_by == "failure" and status.role == "worker" and code == -signal.SIGKILL:
-            status.ended_by_us = status.ended_by_us or self.spec.backend == "msrun"  # msrun did it, for our reason
+        if self.status.stopped_by == "failure":
+            self._mark_killed_by_msrun(status)
         if code and not self._steps:
             self._suspects.append(status)
         self._event("process-ended", of=status, exit_code=code)
         self._note()
+
+    def _mark_killed_by_msrun(self, peer: ProcessStatus) -> None:
+        """After the first failure msrun SIGKILLs the peers, for the same reason as we would."""
+        if self.spec.backend == "msrun" and peer.role == "worker" and peer.exit_code == -signal.SIGKILL:
+            peer.ended_by_us = True
 
     def _resolve_codes(self) -> None:
         """Take a code that we came too late for from msrun's console; give up after a while."""
@@ -306,6 +311,9 @@ class Supervisor:
         self.status.exit_code = code
         self.status.stopped_by = "failure"
         self.status.oom_kills = max(0, oom_kills() - self._oom_before)
+        for peer in self._suspects:
+            if peer is not status:
+                self._mark_killed_by_msrun(peer)
         self._event("first-failure", of=status, exit_code=code)
         self._begin(ending.after_failure())
 
