@@ -79,8 +79,11 @@ class Follower:
         self.offset = 0
         self.behind = False
         """The last poll stopped at its limit: more is waiting."""
-        # All of a file that appears later is new.
-        self._start: Start = "begin" if start == "end" and _status(self.path) is None else start
+        self._start: Start = start
+        self._size_at_start = 0
+        if start == "end":  # of a file that appears later all is new, of one that is there what comes from now on
+            status = _status(self.path)
+            self._size_at_start = 0 if status is None else status.st_size
         self._hold = hold
         self._fd: int | None = None
         self._identity: tuple[int, int] | None = None
@@ -244,7 +247,7 @@ class Follower:
     def _go_to_start(self, size: int) -> None:
         assert self._fd is not None
         if self._start == "end":
-            self.offset = _last_line_start(self._fd, size)
+            self.offset = _last_line_start(self._fd, min(size, self._size_at_start))
         elif self._start != "begin":
             self.offset = self._start
         self._start = "begin"

@@ -34,6 +34,7 @@ _QUIET_S = 0.5  # a busy folder without news for so long gets its events back
 _SWEEP_S = 5.0  # everything is looked at this often, in case an event was lost unseen
 _LIMITS = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
+Identity = tuple[int, int]
 State = Literal["events", "busy", "polled", "missing"]
 
 
@@ -52,8 +53,8 @@ class Changes:
 class _Folder:
     path: str
     state: State
-    watch: ObservedWatch | None = None
-    identity: tuple[int, int] | None = None
+    handler: _Handler | None = None
+    identity: Identity | None = None
     due: float = 0.0
     last_news: float = 0.0
     step: float = BUSY_STEP_S
@@ -76,7 +77,7 @@ class Waker:
         self._look_at: set[str] = set()
         self._woken = False
         self._next_sweep = time.monotonic() + _SWEEP_S
-        self._observer: BaseObserver | None = None
+        self._attached = False
 
     def watch(self, folder: str) -> None:
         """Wake for changes directly in ``folder``, which may be missing so far. The first wait reports it whole."""
@@ -128,8 +129,8 @@ class Waker:
             self._folders.clear()
         for entry in entries:
             self._unsubscribe(entry)
-        if self._observer is not None:
-            self._observer = None
+        if self._attached:
+            self._attached = False
             _SHARED.detach(self._lost)
         self.wake()
 
@@ -148,7 +149,7 @@ class Waker:
     def _renew(self, entry: _Folder, now: float) -> None:
         """Go to the state that fits. The look that follows finds what changed before the events began."""
         if entry.state == "busy":
-            if entry.watch is not None:
+            if entry.handler is not None:
                 self._unsubscribe(entry)
                 entry.last_news = now
             elif now - entry.last_news > _QUIET_S:
@@ -179,11 +180,12 @@ class Waker:
         if is_network(kind):
             return f"{entry.path} is on a network file system ({kind}): it is looked at every {POLL_S:g} s"
         try:
-            if self._observer is None:
-                self._observer = _SHARED.attach(self._lost)
-            entry.watch = self._observer.schedule(
-                cast(Any, _Handler(self, entry)), entry.path, event_filter=_event_types()
-            )
+            if not self._attached:
+                _SHARED.attach(self._lost)
+                self._attached = True
+            handler = _Handler(self, entry)
+            _SHARED.subscribe(entry.path, entry.identity, handler)
+            entry.handler = handler
         except OSError as problem:
             if problem.errno in _LIMITS:
                 return f"the inotify limits of this host are used up ({problem.strerror}): files are polled"
@@ -191,12 +193,9 @@ class Waker:
         return None
 
     def _unsubscribe(self, entry: _Folder) -> None:
-        watch, entry.watch = entry.watch, None
-        if watch is not None and self._observer is not None:
-            try:
-                self._observer.unschedule(watch)
-            except KeyError:  # its emitter ended by itself: the folder is gone
-                pass
+        handler, entry.handler = entry.handler, None
+        if handler is not None:
+            _SHARED.unsubscribe(entry.path, handler)
 
     def _event(self, entry: _Folder, paths: tuple[str, ...]) -> None:
         """Note an event; called by the observer's thread."""
@@ -241,6 +240,15 @@ class _LostEvents(logging.Handler):
             callback()
 
 
+@dataclass(slots=True)
+class _Subscription:
+    """One folder's events and who wants them."""
+
+    identity: Identity | None
+    watch: ObservedWatch
+    handlers: list[_Handler]
+
+
 class _SharedObserver:
     """The one observer of the process; it runs while somebody is attached."""
 
@@ -248,13 +256,14 @@ class _SharedObserver:
         self._lock = threading.Lock()
         self._observer: BaseObserver | None = None
         self._callbacks: list[Callable[[], None]] = []
+        self._subscriptions: dict[str, _Subscription] = {}
         self._log_handler = _LostEvents(self)
 
     def listeners(self) -> list[Callable[[], None]]:
         return list(self._callbacks)
 
-    def attach(self, lost: Callable[[], None]) -> BaseObserver:
-        """The running observer; ``lost`` is called when events were dropped."""
+    def attach(self, lost: Callable[[], None]) -> None:
+        """Have the observer run; ``lost`` is called when events were dropped."""
         with self._lock:
             if self._observer is None:
                 self._observer = _start_observer()
@@ -262,7 +271,50 @@ class _SharedObserver:
                 logger.addHandler(self._log_handler)
                 logger.propagate = False
             self._callbacks.append(lost)
-            return self._observer
+
+    def subscribe(self, folder: str, identity: Identity | None, handler: _Handler) -> None:
+        """Have ``handler`` called for the folder's events.
+
+        Raises:
+            OSError: the inotify limits are used up, or the folder can't be watched.
+        """
+        with self._lock:
+            known = self._subscriptions.get(folder)
+            if known is not None and known.identity == identity:
+                known.handlers.append(handler)
+                self._running.add_handler_for_watch(cast(Any, handler), known.watch)
+                return
+            handlers = [handler]
+            if known is not None:  # another folder has this path now: the old one's events are of no use to anyone
+                self._unschedule(folder)
+                handlers += known.handlers
+            watch = self._running.schedule(cast(Any, handler), folder, event_filter=_event_types())
+            self._subscriptions[folder] = _Subscription(identity, watch, handlers)
+            for other in handlers[1:]:
+                self._running.add_handler_for_watch(cast(Any, other), watch)
+
+    def unsubscribe(self, folder: str, handler: _Handler) -> None:
+        with self._lock:
+            known = self._subscriptions.get(folder)
+            if known is None or handler not in known.handlers:
+                return
+            known.handlers.remove(handler)
+            if known.handlers:
+                self._running.remove_handler_for_watch(cast(Any, handler), known.watch)
+            else:
+                self._unschedule(folder)
+
+    @property
+    def _running(self) -> BaseObserver:
+        assert self._observer is not None
+        return self._observer
+
+    def _unschedule(self, folder: str) -> None:
+        known = self._subscriptions.pop(folder)
+        try:
+            self._running.unschedule(known.watch)
+        except KeyError:  # its emitter ended by itself: the folder is gone
+            pass
 
     def detach(self, lost: Callable[[], None]) -> None:
         with self._lock:
@@ -270,6 +322,7 @@ class _SharedObserver:
             if self._callbacks or self._observer is None:
                 return
             observer, self._observer = self._observer, None
+            self._subscriptions.clear()
             logging.getLogger("watchdog").removeHandler(self._log_handler)
         observer.stop()
         observer.join()
@@ -300,7 +353,7 @@ def _event_types() -> list[Any]:
     ]
 
 
-def _identity(folder: str) -> tuple[int, int] | None:
+def _identity(folder: str) -> Identity | None:
     try:
         status = os.stat(folder)
     except OSError:

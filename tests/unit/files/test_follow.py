@@ -278,3 +278,21 @@ def test_the_old_file_is_drained_even_when_the_new_one_is_refused(path: Path) ->
     assert text(follower.poll()) == b"two\n"
     with pytest.raises(MswbError):
         follower.poll()
+
+
+def test_regrowth_with_the_same_last_lines_is_noticed_by_the_first_ones(path: Path) -> None:
+    append(path, b"old\n" + b"same\n" * 80)
+    follower = Follower(path)
+    follower.poll()
+    path.write_bytes(b"new\n" + b"same\n" * 90)
+    assert follower.poll() == [Block(path.read_bytes(), 0, "truncated")]
+
+
+def test_regrowth_within_one_tick_of_the_clock_is_noticed(path: Path) -> None:
+    append(path, b"aaaa\n")
+    status = path.stat()
+    follower = Follower(path)
+    follower.poll()
+    path.write_bytes(b"bbbb\n")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert follower.poll() == [Block(b"bbbb\n", 0, "truncated")]
