@@ -7,6 +7,7 @@ The words live in ``mswb/catalogue/*.toml``, once for each code and in English a
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -181,9 +182,13 @@ def _words(raw: Mapping[str, Any]) -> Words:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """TOML as a dictionary, under Python 3.10 too."""
-    try:
+    """TOML as a dictionary, under Python 3.10 too.
+
+    Raises:
+        ValueError: it is no TOML; the message names line and column.
+    """
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ImportError:  # Python 3.10
+    else:
         import tomli as tomllib
     return tomllib.loads(text)

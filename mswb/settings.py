@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mswb.findings import Where, stop
+from mswb.findings import Where, parse_toml, stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +151,8 @@ def _read_config(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as problem:
         raise _invalid(str(path), str(problem), path) from None
     try:
-        import tomllib
-    except ImportError:  # Python 3.10
-        import tomli as tomllib
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
+        return parse_toml(text)
+    except ValueError as problem:
         raise _invalid(str(path), str(problem), path) from None
 
 
