@@ -191,4 +191,5 @@ def parse_toml(text: str) -> dict[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
-    return tomllib.loads(text)
+    table: dict[str, Any] = tomllib.loads(text)
+    return table

@@ -21,7 +21,7 @@ MAX_SHOWN = 4000
 
 
 def printable(text: str, limit: int = MAX_SHOWN) -> str:
-    """``text`` as one line that no terminal acts on: control characters become ``\\xNN``, the tail is cut and counted."""
+    """``text`` as one line that no terminal acts on: controls become ``\\xNN``, the tail is cut and counted."""
     cut = text[:limit]
     safe = _UNSAFE.sub(_escape, cut) if not cut.isascii() or not cut.isprintable() else cut
     rest = len(text) - len(cut)

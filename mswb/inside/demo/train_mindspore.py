@@ -1,8 +1,7 @@
 """Two ranks train a small network with MindSpore and sum their gradients; rank 1 meets a sample without a label."""
 
-import numpy as np
-
 import mindspore as ms
+import numpy as np
 from mindspore import Tensor, nn, ops
 from mindspore.communication import get_group_size, get_rank, init
 

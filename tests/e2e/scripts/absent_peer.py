@@ -3,9 +3,8 @@
 import os
 import time
 
-import numpy as np
-
 import mindspore as ms
+import numpy as np
 from mindspore import Tensor, nn, ops
 from mindspore.communication import get_rank, init
 

@@ -1,8 +1,7 @@
 """The two operands of a MatMul don't fit; the graph compiler refuses it in every rank."""
 
-import numpy as np
-
 import mindspore as ms
+import numpy as np
 from mindspore import Tensor, nn, ops
 from mindspore.communication import init
 

@@ -1,8 +1,7 @@
 """A good run: every rank sums its output over all ranks and prints three steps."""
 
-import numpy as np
-
 import mindspore as ms
+import numpy as np
 from mindspore import Tensor, nn, ops
 from mindspore.communication import get_rank, init
 
