@@ -6,7 +6,9 @@ choose the root among all candidates, and fold the rest under it. Choosing goes 
 0. an error of the process itself, or a death without a word;
 1. a rank that others waited for in a collective, and that itself says nothing;
 2. waiting that ended in a time-out;
-3. summaries of what others did (cluster time-outs, msrun's last words).
+3. summaries of what others did (cluster time-outs, msrun's last words);
+4. what ended nothing: a loss that is not a number, an exception that was caught. It is told, but never the root of
+   a failure.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mswb import __version__
-from mswb.findings import Finding, Language, Severity, Where, as_consequence, language, make, stop
+from mswb.findings import Finding, Language, Where, as_consequence, language, make, stop
 from mswb.launch import hang, health
 from mswb.launch.clocks import measure_clocks
 from mswb.launch.discover import LogSet, discover
@@ -36,6 +38,8 @@ FRESH_S = 60.0
 FIRST_BONUS_US = 2_000_000
 """How much earlier the process counts that our supervisor saw die first: its log has no time for its last words."""
 MAX_CONSEQUENCES = 200
+HARMLESS = 4
+"""The tier of what ended nothing."""
 _ROLE_ORDER = {"worker": 0, "unknown": 0, "merged": 1, "scheduler": 2, "launcher": 3}
 
 
@@ -145,14 +149,17 @@ def _judge(
 ) -> Diagnosis:
     clocks = {clock.node: clock.offset_us for clock in measure_clocks(logs.files) if clock.skewed}
     candidates = sorted(_candidates(views, evidence, now, clocks), key=_order)
-    root = _sharpened(candidates[0], views) if candidates else None
+    causes = [one for one in candidates if one.tier < HARMLESS]
+    root = _sharpened(causes[0], views) if causes else None
     verdict = _verdict(root, views, evidence, now)
     harmless = verdict == "succeeded"
     found: list[Finding] = []
     if root is not None:
         found.append(_finding(root, lang, harmless=harmless))
-        rest = _distinct(candidates[1:], root)
+        rest = _distinct(causes[1:], root)
         found += [as_consequence(_finding(one, lang, harmless=harmless), 0) for one in rest[:MAX_CONSEQUENCES]]
+    first = {one.failure.code: one for one in reversed(candidates) if one.tier == HARMLESS}
+    found += [_finding(one, lang, harmless=True) for one in sorted(first.values(), key=_order)]
     found += _others(logs, views, stale, evidence, clocks, root, lang)
     worst = next((index for index, one in enumerate(found) if one.severity != "note"), None)
     run_id = evidence.status.id if evidence.status is not None else None
@@ -167,9 +174,11 @@ def _candidates(views: Sequence[View], evidence: Evidence, now: float, clocks: d
     for view, failure in own:
         told = hang.name_missing(failure, missing)
         yield _Candidate(view, told, _tier(view, failure, own), _when(view, failure, evidence, clocks))
+    if any(failure.kind == "root" for _, failure in own):
+        return
     if missing is not None:
         yield _Candidate(missing.view, hang.as_failure(missing, "collective-timeout"), 1, 0.0)
-    if missing is None and not any(failure.kind == "root" for _, failure in own):
+    else:
         still = hang.standing_still(workers, evidence, now)
         if still is not None:
             yield _Candidate(still.view, hang.as_failure(still, "hang"), 1, 0.0)
@@ -200,6 +209,9 @@ def _late(failure: Failure, view: View, evidence: Evidence) -> Failure:
 
 
 def _tier(view: View, failure: Failure, own: Sequence[tuple[View, Failure]]) -> int:
+    caught = failure.survived and (view.exit_code == 0 or (view.exit_code is None and view.role == "worker"))
+    if caught or failure.severity == "warning":
+        return HARMLESS
     if failure.kind == "victim":
         return 2
     if failure.kind == "wrapper":
@@ -301,7 +313,11 @@ def _finding(one: _Candidate, lang: Language | None, *, harmless: bool = False) 
         offset=failure.offset if view.scan.lines else None,
         time=iso(moment) if moment is not None else None,
     )
-    severity: Severity | None = "warning" if harmless and failure.code == "script-exception" else failure.severity
+    severity = failure.severity
+    if failure.survived:
+        severity = "note"
+    elif harmless and failure.code == "script-exception":
+        severity = "warning"
     values = {**_who(view), **failure.values}
     hint = failure.hint.get(lang or language())
     return make(

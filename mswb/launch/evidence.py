@@ -77,8 +77,7 @@ def gather(logs: LogSet, words: Iterable[str]) -> Evidence:
         exit_code=_job_code(status, texts),
         by_pid=by_pid,
         by_rank=by_rank,
-        stopped_by_user=(status is not None and status.stopped_by == "user")
-        or _stopped_from_outside(logs, texts),
+        stopped_by_user=(status is not None and status.stopped_by == "user") or _stopped_from_outside(logs, texts),
         oom=_oom_line(oom) or ("memory.events: oom_kill" if status is not None and status.oom_kills else ""),
         oom_file=logs.evidence.get(oom_file) if oom_file else None,
         oom_pids=frozenset(int(pid) for pid in _OOM.findall(oom) if pid),

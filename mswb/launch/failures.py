@@ -16,6 +16,7 @@ from mswb.files.safety import open_regular, printable_block
 from mswb.findings import Language, Severity
 from mswb.launch.lines import Line
 from mswb.launch.logs import Block, blocks
+from mswb.launch.progress import parse_step
 from mswb.launch.records import parse_record
 from mswb.launch.scan import FileScan
 from mswb.launch.signatures import Match, match_line
@@ -25,6 +26,8 @@ Kind = Literal["root", "wrapper", "victim"]
 WINDOW = 64 << 10
 """Bytes read behind a place of interest; a traceback with its sections is shorter."""
 MAX_WINDOWS = 60
+MAX_AFTER = 400
+"""Lines behind a traceback in which a step of the training is looked for."""
 LOOK_BACK = 128 << 10
 """How far before a line without a time the last record is searched."""
 CLUSTER_CODES = frozenset(
@@ -58,7 +61,8 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Failure:
     """One failure as one log tells it. ``line`` is that of the statement itself; ``time`` is in microseconds on the
-    node's own clock, taken from the record before it where it has none."""
+    node's own clock, taken from the record before it where it has none. ``survived``: steps of the
+    training follow it in the log."""
 
     code: str
     kind: Kind
@@ -70,6 +74,7 @@ class Failure:
     values: Mapping[str, Any] = field(default_factory=dict)
     severity: Severity | None = None
     hint: Mapping[Language, str] = field(default_factory=dict)
+    survived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +205,11 @@ def _from_traceback(block: Block, scan: FileScan) -> Failure:
         **(place.values() if place else {}),
     }
     best = _best_match(block)
+    time = time_before(scan.path, block.offset)
+    survived = _steps_follow(scan.path, block.lines[-1].offset + len(block.lines[-1].raw))
     if best is None:
         code = "launcher-usage" if _raised_by_launcher(root) else "script-exception"
-        time = time_before(scan.path, block.offset)
-        return Failure(code, "root", 65, *line, time, _evidence(block), said)
+        return Failure(code, "root", 65, *line, time, _evidence(block), said, survived=survived)
     match, at = best
     signature = match.signature
     kind: Kind = "victim" if signature.kind == "victim" else "root"
@@ -215,10 +221,16 @@ def _from_traceback(block: Block, scan: FileScan) -> Failure:
     if signature.kind == "root":
         line = (at.number, at.offset)
     priority = signature.priority if kind == "wrapper" else max(signature.priority, 50)
-    time = time_before(scan.path, block.offset)
+    values = _with_path(values, block)
     return Failure(
-        signature.code, kind, priority, *line, time, _evidence(block), _with_path(values, block), hint=signature.hint
+        signature.code, kind, priority, *line, time, _evidence(block), values, hint=signature.hint, survived=survived
     )
+
+
+def _steps_follow(path: str, offset: int) -> bool:
+    """Whether the training went on after a traceback: something caught the exception and printed it."""
+    lines = read_part(path, offset, WINDOW).split(b"\n")[:MAX_AFTER]
+    return any(parse_step(line.decode("utf-8", "replace")) for line in lines if not line.startswith(b"["))
 
 
 def _from_signature(block: Block, scan: FileScan) -> Failure | None:

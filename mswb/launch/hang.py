@@ -16,6 +16,8 @@ from mswb.launch.views import View, local_us
 
 MIN_SILENCE_S = 5.0
 """A shorter silence at a stop is no sign of a hang."""
+WAITED = frozenset({"collective-timeout", "collective-init-failed"})
+"""What a rank says that waited in vain for others in a collective."""
 RUNNING_SILENCE_S = 60.0
 TAIL = 16 << 10
 HEAD = 1 << 20
@@ -35,13 +37,17 @@ class Suspect:
 
 
 def missing_in_collective(workers: Sequence[View]) -> Suspect | None:
-    """Of ranks of which some gave up waiting in a collective: one that did not. None when all gave up."""
-    victims = [view for view in workers if any(one.kind == "victim" for one in view.failures)]
+    """Of ranks of which some gave up waiting in a collective: the one that did not; None when all gave up.
+
+    Of several that did not, one that tells of a failure of its own is the one.
+    """
+    victims = [view for view in workers if any(one.code in WAITED for one in view.failures)]
     others = [view for view in workers if view not in victims]
     if not victims or not others:
         return None
+    failed = [view for view in others if view.silent_death or any(one.kind == "root" for one in view.failures)]
     waiting = tuple(sorted(view.rank for view in victims if view.rank is not None))
-    return Suspect(min(others, key=_suspicion), waiting, None)
+    return Suspect(min(failed or others, key=_suspicion), waiting, None)
 
 
 def standing_still(workers: Sequence[View], evidence: Evidence, now: float) -> Suspect | None:
