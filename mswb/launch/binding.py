@@ -63,15 +63,6 @@ def read_binding(kind: Kind, text: str, available: Collection[int], cwd: str) ->
     return Binding(table=lists)
 
 
-def expand(ids: str) -> list[int]:
-    """``0-2,5`` to [0, 1, 2, 5]."""
-    numbers: list[int] = []
-    for part in ids.split(",") if ids else ():
-        first, _, last = part.partition("-")
-        numbers += range(int(first), int(last or first) + 1)
-    return numbers
-
-
 def contract(numbers: Sequence[int]) -> str:
     """[0, 1, 2, 5] to ``0-2,5``, the form that taskset and numactl take."""
     runs: list[list[int]] = []
