@@ -30,7 +30,7 @@ from mswb.launch.failures import Failure, read_failures
 from mswb.launch.records import iso
 from mswb.launch.scan import scan_files
 from mswb.launch.unwrap import Origin, unwrap, with_stamps
-from mswb.launch.views import State, View, build_views, end_time, silent_failure, states, without_stale
+from mswb.launch.views import State, View, build_views, end_time, last_words, silent_failure, states, without_stale
 
 Verdict = Literal["failed", "succeeded", "running", "unknown"]
 FRESH_S = 60.0
@@ -156,7 +156,7 @@ def _judge(
     found: list[Finding] = []
     if root is not None:
         found.append(_finding(root, lang, harmless=harmless))
-        rest = _distinct(causes[1:], root)
+        rest = _distinct(causes if root.view is not causes[0].view else causes[1:], root)
         found += [as_consequence(_finding(one, lang, harmless=harmless), 0) for one in rest[:MAX_CONSEQUENCES]]
     first = {one.failure.code: one for one in reversed(candidates) if one.tier == HARMLESS}
     found += [_finding(one, lang, harmless=True) for one in sorted(first.values(), key=_order)]
@@ -255,8 +255,19 @@ def _sharpened(root: _Candidate, views: Sequence[View]) -> _Candidate:
     counts = health.registered_workers(views)
     if counts is None or counts[0] >= counts[1]:
         return root
+    joined = health.registered_ranks(views)
+    late = [view for view in views if view.role == "worker" and view.rank not in joined and not view.failures]
+    if late and len(joined) == counts[0]:
+        return _never_joined(min(late, key=lambda view: view.rank or 0), root)
     values = {**root.failure.values, "registered": counts[0], "expected": counts[1]}
     return replace(root, failure=replace(root.failure, code="wrong-worker-count", values=values))
+
+
+def _never_joined(view: View, timeout: _Candidate) -> _Candidate:
+    """The root of a cluster time-out where a started worker is the one that the scheduler never saw."""
+    line, offset, text = last_words(view)
+    failure = replace(timeout.failure, line=line, offset=offset, evidence=text, time=view.scan.last_time_us)
+    return _Candidate(view, replace(failure, code="cluster-timeout", hint={}), timeout.tier, timeout.when)
 
 
 def _distinct(candidates: Iterable[_Candidate], root: _Candidate) -> list[_Candidate]:

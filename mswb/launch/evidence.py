@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mswb.files.safety import decode, open_regular
@@ -31,7 +31,8 @@ _OOM = re.compile(
     r"[Oo]ut of memory: Kill(?:ed)? process (\d+)|Memory cgroup out of memory|oom-kill:|invoked oom-killer"
     r"|oom_kill\s+[1-9]\d*"
 )
-_RANK_IN_NAME = re.compile(r"(?:rank|worker)[_.-]?(\d{1,7})")
+_RANK_IN_NAME = re.compile(r"(?:rank|worker|exit_code)[_.-]?(\d{1,7})")
+_RANK_IN_TEXT = re.compile(r"(?im)^\W*(?:rank|worker)[ _.:=-]{0,2}(\d{1,7})\W[^\d\n-]{0,40}(-?\d{1,6})\s*$")
 _LIMIT = 1 << 20
 
 
@@ -66,17 +67,12 @@ def gather(logs: LogSet, words: Iterable[str]) -> Evidence:
     texts = {name: _text(path) for name, path in sorted(logs.evidence.items())}
     said = list(words)
     by_pid = {int(pid): int(code) for text in said for pid, code in _WORKER_EXIT.findall(text)}
-    by_rank = {
-        int(match.group(1)): code
-        for name, text in texts.items()
-        if (match := _RANK_IN_NAME.search(name)) and (code := exit_code_of(text)) is not None
-    }
     oom_file, oom = next(((name, text) for name, text in texts.items() if _OOM.search(text)), (None, ""))
     return Evidence(
         status=status,
         exit_code=_job_code(status, texts),
         by_pid=by_pid,
-        by_rank=by_rank,
+        by_rank=dict(_codes_of_ranks(texts)),
         stopped_by_user=(status is not None and status.stopped_by == "user") or _stopped_from_outside(logs, texts),
         oom=_oom_line(oom) or ("memory.events: oom_kill" if status is not None and status.oom_kills else ""),
         oom_file=logs.evidence.get(oom_file) if oom_file else None,
@@ -84,12 +80,28 @@ def gather(logs: LogSet, words: Iterable[str]) -> Evidence:
     )
 
 
+def _codes_of_ranks(texts: Mapping[str, str]) -> Iterator[tuple[int, int]]:
+    """Exit codes of single ranks: a file each (``exit_code_3``), or a line each (``rank 3: 137``)."""
+    for name, text in texts.items():
+        if not _tells_codes(name):
+            continue
+        match = _RANK_IN_NAME.search(os.path.basename(name))
+        code = exit_code_of(text) if match is not None else None
+        if match is not None and code is not None:
+            yield int(match.group(1)), code
+        yield from ((int(rank), as_signal(int(value))) for rank, value in _RANK_IN_TEXT.findall(text))
+
+
+def _tells_codes(name: str) -> bool:
+    return os.path.basename(name).startswith(("rc", "exit_code"))
+
+
 def _stopped_from_outside(logs: LogSet, texts: Mapping[str, str]) -> bool:
     """msrun says so itself after Ctrl+C; SIGTERM, SIGINT and SIGHUP to it show in its exit code only."""
     consoles = [file for file in logs.files if file.role == "launcher"]
     if any(_USER_STOP.search(_text(file.path, max(0, file.size - _LIMIT))) for file in consoles):
         return True
-    return bool(consoles) and _job_code(None, texts) in _STOPS
+    return _job_code(None, texts) in _STOPS
 
 
 def exit_code_of(text: str) -> int | None:
@@ -110,8 +122,8 @@ def as_signal(code: int) -> int:
 def _job_code(status: RunStatus | None, texts: Mapping[str, str]) -> int | None:
     if status is not None:
         return status.exit_code if status.state == "ended" else None
-    named = (name for name in texts if os.path.basename(name).startswith(("rc", "exit_code")))
-    codes = (exit_code_of(texts[name]) for name in named if not _RANK_IN_NAME.search(name))
+    named = (name for name in texts if _tells_codes(name) and not _RANK_IN_NAME.search(os.path.basename(name)))
+    codes = (exit_code_of(texts[name]) for name in named if not _RANK_IN_TEXT.search(texts[name]))
     return next((code for code in codes if code is not None), None)
 
 

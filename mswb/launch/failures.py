@@ -204,15 +204,17 @@ def _from_traceback(block: Block, scan: FileScan) -> Failure:
         "message": root.message.split("\n", 1)[0].strip(),
         **(place.values() if place else {}),
     }
+    kind: Kind
     best = _best_match(block)
     time = time_before(scan.path, block.offset)
     survived = _steps_follow(scan.path, block.lines[-1].offset + len(block.lines[-1].raw))
     if best is None:
         code = "launcher-usage" if _raised_by_launcher(root) else "script-exception"
-        return Failure(code, "root", 65, *line, time, _evidence(block), said, survived=survived)
+        kind = "root" if root.type else "wrapper"  # cut short: what ended the process is told elsewhere
+        return Failure(code, kind, 65, *line, time, _evidence(block), said, survived=survived)
     match, at = best
     signature = match.signature
-    kind: Kind = "victim" if signature.kind == "victim" else "root"
+    kind = "victim" if signature.kind == "victim" else "root"
     values = {**said, **match.values}
     if signature.kind == "wrapper" and signature.code in CLUSTER_CODES:
         kind = "wrapper"

@@ -12,7 +12,8 @@ from typing import Any
 
 from mswb.launch.evidence import Evidence
 from mswb.launch.failures import Failure, read_part
-from mswb.launch.views import View, local_us
+from mswb.launch.progress import parse_step
+from mswb.launch.views import View, last_words, local_us
 
 MIN_SILENCE_S = 5.0
 """A shorter silence at a stop is no sign of a hang."""
@@ -54,7 +55,10 @@ def standing_still(workers: Sequence[View], evidence: Evidence, now: float) -> S
     """The rank that stands still in a run that was stopped, or that goes on; None when nothing shows a hang."""
     status = evidence.status
     if status is None:
-        return _by_words(workers) if evidence.stopped_by_user else None
+        if evidence.stopped_by_user:
+            return _by_words(workers)
+        quiet = evidence.exit_code is None and all(now - view.file.mtime > RUNNING_SILENCE_S for view in workers)
+        return behind_in_steps(workers) if quiet else None
     asked = status.stop_requested if status.stop_requested is not None else now
     least = MIN_SILENCE_S if status.stopped_by == "user" else RUNNING_SILENCE_S
     alive = [view for view in workers if view.alive]
@@ -81,9 +85,9 @@ def as_failure(suspect: Suspect, code: str) -> Failure:
     values |= {"missing": who, "place": ""}
     if standing is not None and (place := standing.place) is not None:
         values |= {**place.values(), "place": f" at {place.function} ({place.file}:{place.line})"}
-    line = standing.line if standing is not None else max(view.scan.lines, 1)
-    offset = standing.offset if standing is not None else max(view.scan.size - 1, 0)
-    evidence = standing.evidence if standing is not None else _last_line(view)
+    line, offset, evidence = last_words(view)
+    if standing is not None:
+        line, offset, evidence = standing.line, standing.offset, standing.evidence
     last = view.process.last_output if view.process is not None else None
     time = local_us(last) if last is not None else view.scan.last_time_us
     return Failure(code, "root", 60, line, offset, time, evidence, values)
@@ -120,7 +124,10 @@ def _pause(view: View) -> float:
 
 
 def _by_words(workers: Sequence[View]) -> Suspect | None:
-    """From logs alone: who never entered a collective, else whether all are merely quiet."""
+    """From logs alone: who is steps behind, who never entered a collective, else whether all are merely quiet."""
+    behind = behind_in_steps(workers)
+    if behind is not None:
+        return behind
     ring = sorted((view for view in workers if view.rank is not None), key=lambda view: view.rank or 0)
     uncalled = [index for index, view in enumerate(ring) if not _was_called(view)]
     if 0 < len(uncalled) < len(ring):
@@ -131,6 +138,29 @@ def _by_words(workers: Sequence[View]) -> Suspect | None:
     if not quiet or len(quiet) < len(workers):
         return None
     return Suspect(min(quiet, key=_suspicion), (), None, certain=len(quiet) == 1)
+
+
+def behind_in_steps(workers: Sequence[View]) -> Suspect | None:
+    """The rank whose last step is before everybody else's; None when the ranks' logs tell no such thing."""
+    ranks = [view for view in workers if view.rank is not None]
+    reached = [(step, view) for view in ranks if (step := _last_step(view)) is not None]
+    if len(reached) < 2 or len(reached) < len(ranks):
+        return None
+    least = min(step for step, _ in reached)
+    late = [view for step, view in reached if step == least]
+    if 2 * len(late) > len(reached) or all(step == least for step, _ in reached):
+        return None
+    waiting = tuple(sorted(view.rank for view in ranks if view not in late and view.rank is not None))
+    return Suspect(min(late, key=_suspicion), waiting, None)
+
+
+def _last_step(view: View) -> tuple[int, int] | None:
+    """(epoch, step) of the last step that a log tells of."""
+    for line in reversed(tail(view).split("\n")):
+        step = parse_step(line)
+        if step is not None and step.step is not None:
+            return step.epoch or 0, step.step
+    return None
 
 
 def _was_called(view: View) -> bool:
@@ -154,10 +184,3 @@ def tail(view: View, size: int = TAIL) -> str:
     """The last bytes of a log as text."""
     start = max(0, view.scan.size - size)
     return read_part(view.file.path, start, size).decode("utf-8", "replace")
-
-
-def _last_line(view: View) -> str:
-    from mswb.files.safety import printable
-
-    lines = [line for line in tail(view).split("\n") if line.strip()]
-    return printable(lines[-1], 600) if lines else ""

@@ -22,6 +22,7 @@ MIN_STEPS = 30
 WARM_UP = 5
 _REGISTERED = re.compile(rb"Currently registered node number: (\d+), expected node number: (\d+)")
 _STEP_TIME = re.compile(rb"per[_ ]step[_ ]time")
+_JOINED = re.compile(rb"The new node: \S+?\(role: MS_WORKER\), rank id: (\d{1,7})")
 _UNREGISTERED = re.compile(rb"Node (\S+) has unregistered")
 
 
@@ -45,6 +46,13 @@ def registered_workers(views: Sequence[View]) -> tuple[int, int] | None:
             if found:
                 return int(found[-1][0]), int(found[-1][1])
     return None
+
+
+def registered_ranks(views: Sequence[View]) -> frozenset[int]:
+    """The ranks that the scheduler has seen join; empty without its log."""
+    return frozenset(
+        int(rank) for view in views if view.role == "scheduler" for rank in _JOINED.findall(_last_bytes(view))
+    )
 
 
 def all_unregistered(views: Sequence[View]) -> bool:

@@ -1,7 +1,7 @@
 r"""Physical lines into the pieces that mean something: numbered, located in bytes, decoded, without escape codes.
 
-A record may begin in mid-line, behind a progress bar (``\r``) or a print without a newline; such a line becomes two
-pieces with the same number. Nothing is lost: the ``raw`` of all pieces, joined, is the input.
+A record or a traceback may begin in mid-line, behind a progress bar (``\r``) or a print without a newline; such a line
+becomes two pieces with the same number. Nothing is lost: the ``raw`` of all pieces, joined, is the input.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ MAX_LINE = 1 << 20
 """Bytes of one piece; a longer line goes on in further pieces of the same number."""
 
 _ESCAPE = rb"(?:\x1b\[[0-?]{0,16}[ -/]{0,4}[@-~]){0,4}"  # bounded: a line of escapes only must not be tried from each
-_HEAD = re.compile(HEAD)
+TRACEBACK = b"Traceback (most recent call last):"
+_AFTER_PRINT = rb"|(?<=[^\s:|+])" + re.escape(TRACEBACK)
+_HEAD = re.compile(HEAD + _AFTER_PRINT)
 _HEAD_IN_COLOUR = re.compile(
     _ESCAPE.join((rb"\[", rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL|EXCEPTION|V\d{1,6})", rb"\]", rb" "))
     + _ESCAPE
     + rb"[A-Z][A-Z_]*\(\d+[,:]"
+    + _AFTER_PRINT
 )
 _NO_TEXT = re.compile(rb"(?:\x1b\[[0-?]*[ -/]*[@-~]|\xef\xbb\xbf|\s)*\Z")
 

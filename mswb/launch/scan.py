@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from mswb.files.safety import decode, open_regular
+from mswb.launch.lines import TRACEBACK
 from mswb.launch.records import level_of, parse_record
 from mswb.launch.signatures import MAX_TEXT, Match, Signature, candidates, match_line
 
@@ -233,6 +234,17 @@ class _State:
             for head, name in _HEADS:
                 if piece.startswith(head, start):
                     self.places[name].add((self.newlines + 1 + index + skipped, self.base + start))
+        self._after_prints(piece, starts, skipped)
+
+    def _after_prints(self, piece: bytes, starts: Any, skipped: int) -> None:
+        """Tracebacks behind what was printed without a newline, as progress bars do."""
+        at = piece.find(TRACEBACK)
+        while at >= 0:
+            if at and piece[at - 1] not in b" \t\r\n:|+":
+                index = int(starts.searchsorted(at, "right")) - 1
+                start = int(starts[index]) if index >= 0 else at
+                self.places["tracebacks"].add((self.newlines + 1 + max(index, 0) + skipped, self.base + start))
+            at = piece.find(TRACEBACK, at + 1)
 
     def _records(self, piece: bytes, bytes_at: Any, starts: Any, lines: Any, letters: Any) -> None:
         import numpy as np

@@ -1,4 +1,4 @@
-r"""Logs whose lines carry something before them: a time of docker or kubectl, a rank of torchrun, mpirun, srun or ours.
+r"""Logs whose lines carry something before them: colours, a time of docker, a rank of torchrun, mpirun or ours.
 
 Such a log is copied without the prefixes, one copy a rank, so that everything behind reads it like a rank's own log;
 a copy knows which line of the original each of its lines is.
@@ -29,6 +29,7 @@ _DOCKER = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d) (?
 _STAMP = rb"\[?\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?:? (?:\[?(?:stdout|stderr)\]?:? )?"
 _SYSLOG = rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [^\s:]+(?:\[\d+\])?: "
 _TIME = re.compile(rb"(?:" + rb"|".join((_DOCKER, _STAMP, _SYSLOG)) + rb")")
+_COLOUR = re.compile(rb"\x1b\[[0-?]{0,16}[ -/]{0,4}[@-~]")
 _STAMP_TEXT = re.compile(rb"(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?")
 MAX_OWNERS = 2000
 MOSTLY = 0.9
@@ -98,8 +99,9 @@ def with_stamps(told: Told, origin: Origin | None) -> Told:
 
 @dataclass(frozen=True, slots=True)
 class _Wrapping:
-    """What stands before the lines of a log: a time, whose they are, or both in this order."""
+    """What stands before the lines of a log: colours, a time, whose they are; in this order."""
 
+    coloured: bool
     timed: bool
     rank: re.Pattern[bytes] | None
 
@@ -113,11 +115,14 @@ def _wrapping(file: LogFile) -> _Wrapping | None:
     if not 0 < file.size <= MAX_BYTES:
         return None
     lines = [line for line in _sample(file) if line.strip()]
+    coloured = any(line.startswith(b"\x1b[") for line in lines)
+    if coloured:
+        lines = [_COLOUR.sub(b"", line) for line in lines]
     timed = len(lines) > 1 and sum(_TIME.match(line) is not None for line in lines) >= MOSTLY * len(lines)
     if timed:
         lines = [_TIME.sub(b"", line, count=1) for line in lines]
     rank = next((form.pattern for form in _RANK_FORMS if _fits(form, lines)), None)
-    return _Wrapping(timed, rank) if timed or rank is not None else None
+    return _Wrapping(coloured, timed, rank) if coloured or timed or rank is not None else None
 
 
 def _sample(file: LogFile) -> list[bytes]:
@@ -158,6 +163,8 @@ def _copies(file: LogFile, wrapping: _Wrapping, folder: Path) -> list[tuple[LogF
 def _taken_apart(line: bytes, wrapping: _Wrapping) -> tuple[_Owner, int, bytes]:
     """(whose it is, the time before it or 0, the rest) of a line."""
     stamp = 0
+    if wrapping.coloured and b"\x1b" in line:
+        line = _COLOUR.sub(b"", line)
     if wrapping.timed and (match := _TIME.match(line)):
         stamp, line = _micros(match.group()), line[match.end() :]
     match = wrapping.rank.match(line) if wrapping.rank is not None else None

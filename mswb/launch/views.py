@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from mswb.files.safety import decode, printable
 from mswb.jobs.spec import ProcessStatus
 from mswb.launch.discover import LogFile, LogSet, rank_of, read_head
 from mswb.launch.evidence import Evidence
-from mswb.launch.failures import Failure, Told, signal_name
+from mswb.launch.failures import Failure, Told, read_part, signal_name
 from mswb.launch.records import parse_record
 from mswb.launch.scan import FileScan
+from mswb.launch.signatures import match_line
 
 State = Literal["starting", "running", "silent", "ended", "failed", "killed", "unknown"]
 HEAD_BYTES = 64 << 10
+TAIL_BYTES = 16 << 10
 STALE_US = 2_000_000
 
 
@@ -76,18 +79,49 @@ def without_stale(views: Sequence[View]) -> tuple[list[View], list[View]]:
 
 
 def silent_failure(view: View, evidence: Evidence) -> Failure:
-    """The failure of a process that ended badly without a word: its exit code is the statement."""
+    """The failure of a process that ended badly without naming a cause: its exit code is the statement.
+
+    With an exit code of its own it may have logged an error that no signature knows; the first one is the evidence.
+    """
     code = view.exit_code or 0
-    line, offset = max(view.scan.lines, 1), max(view.scan.size - 1, 0)
     values: dict[str, Any] = {"exit_code": code}
+    if code > 0 and (error := _first_error(view)) is not None:
+        line, offset, text, time = error
+        values["message"] = text
+        return Failure("unknown-failure", "root", 40, line, offset, time, text, values)
+    line, offset, text = last_words(view)
     if code >= 0:
-        said = f"exit code {code}"
+        said = f"{text}\nexit code {code}".lstrip("\n")
         return Failure("unknown-failure", "root", 40, line, offset, view.scan.last_time_us, said, values)
     values["signal"] = signal_name(-code)
     out_of_memory = code == -9 and _killed_for_memory(view, evidence)
     name = "host-out-of-memory" if out_of_memory else "killed-by-signal"
     said = evidence.oom if out_of_memory else f"exit code {code} ({values['signal']})"
-    return Failure(name, "root", 75, line, offset, end_time(view), said, values)
+    return Failure(name, "root", 75, line, offset, end_time(view), f"{text}\n{said}".lstrip("\n"), values)
+
+
+def last_words(view: View) -> tuple[int, int, str]:
+    """(number, offset, text) of the last line that is not blank; of the first line when there is none."""
+    start = max(0, view.scan.size - TAIL_BYTES)
+    lines = read_part(view.file.path, start, TAIL_BYTES).split(b"\n")
+    end = view.scan.size
+    number = view.scan.lines + (not lines[-1])
+    for raw in reversed(lines):
+        if raw.strip():
+            return max(number, 1), end - len(raw), printable(decode(raw.rstrip(b"\r")), 600)
+        end -= len(raw) + 1
+        number -= 1
+    return 1, 0, ""
+
+
+def _first_error(view: View) -> tuple[int, int, str, int] | None:
+    """(number, offset, text, time) of the first ERROR record that is not known to be harmless."""
+    for number, offset in view.scan.error_records:
+        text = decode(read_part(view.file.path, offset, TAIL_BYTES).partition(b"\n")[0].rstrip(b"\r"))
+        record = parse_record(text)
+        if record is not None and not any(match.signature.kind == "benign" for match in match_line(text)):
+            return number, offset, printable(text, 600), record.time
+    return None
 
 
 def end_time(view: View) -> int | None:
