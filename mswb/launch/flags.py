@@ -16,6 +16,7 @@ from mswb.launch.usage import refuse
 Source = Literal["msrun", "article", "mswb"]
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 """The words of GLOG_v, in the order of its numbers."""
+_OTHER_LEVELS = {"WARN": "WARNING", "FATAL": "CRITICAL", "TRACE": "DEBUG", "VERBOSE": "DEBUG"}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -132,7 +133,7 @@ def _level(name: str, text: str) -> int:
         return int(word)
     from difflib import get_close_matches
 
-    near = get_close_matches({"WARN": "WARNING", "FATAL": "CRITICAL"}.get(word, word), LEVELS, 1, 0.5)
+    near = get_close_matches(_OTHER_LEVELS.get(word, word), LEVELS, 1, 0.6)
     raise refuse("log-level-near" if near else "log-level", value=text, near=(near or [""])[0])
 
 
