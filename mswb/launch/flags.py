@@ -95,7 +95,9 @@ def _unknown(name: str) -> Exception:
     from difflib import get_close_matches
 
     word = name.lstrip("-").replace("-", "_")
-    near = get_close_matches(word, FLAGS, 1, 0.6) or [one for one in FLAGS if len(word) > 2 and one.startswith(word)][:1]
+    near = (
+        get_close_matches(word, FLAGS, 1, 0.6) or [one for one in FLAGS if len(word) > 2 and one.startswith(word)][:1]
+    )
     return refuse("flag-unknown-near", flag=name, near=near[0]) if near else refuse("flag-unknown", flag=name)
 
 
