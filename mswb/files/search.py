@@ -202,9 +202,23 @@ class _Word:
             np.logical_and(mask, self._equal(data, 1, scratch.mask(1, count)), out=mask)
         return self._narrow(data, np.flatnonzero(mask), self._masks)
 
+    @property
+    def has_rare_byte(self) -> bool:
+        """Looking for its rarest byte alone leaves little to check."""
+        return self._masks == 1
+
+    def mark_rarest(self, data: Bytes, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Where its rarest byte stands."""
+        return self._marked(data, self._checks[0][1], mask)
+
     def among(self, data: Bytes, places: Positions) -> Positions:
         """Those of ``places`` where the word stands."""
         return self._narrow(data, places[: np.searchsorted(places, len(data) - self.size, "right")], 0)
+
+    def around(self, data: Bytes, rare: Positions) -> Positions:
+        """Where the word begins, given all places of its rarest byte (and others)."""
+        begins = rare - self._checks[0][0]
+        return self.among(data, begins[np.searchsorted(begins, 0) :])
 
     def _narrow(self, data: Bytes, places: Positions, done: int) -> Positions:
         for place, byte in self._checks[done:]:
@@ -214,18 +228,37 @@ class _Word:
 
     def _equal(self, data: Bytes, check: int, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         place, byte = self._checks[check]
-        window = data[place : place + len(mask)]
+        return self._marked(data[place : place + len(mask)], byte, mask)
+
+    def _marked(self, window: Bytes, byte: int, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         np.equal(window, np.uint8(byte), out=mask)
         if self._fold and chr(byte).islower():
             mask |= window == byte - 32
         return mask
 
 
+def _places(words: list[_Word], data: Bytes, scratch: _Scratch) -> Positions:
+    """Where any of the words begins, rising. Several with a rare byte each are looked for in one go."""
+    if len(words) == 1:
+        return words[0].find(data, scratch)
+    if all(word.has_rare_byte for word in words):
+        mask = words[0].mark_rarest(data, scratch.mask(0, len(data)))
+        for word in words[1:]:
+            np.logical_or(mask, word.mark_rarest(data, scratch.mask(1, len(data))), out=mask)
+        rare = np.flatnonzero(mask)
+        found = [word.around(data, rare) for word in words]
+    else:
+        found = [word.find(data, scratch) for word in words]
+    return np.sort(np.concatenate(found))
+
+
 def _lines_with(words: list[_Word], data: Data, starts: Positions, at_start: bool, scratch: _Scratch) -> Lines:
     """The lines that hold one of the words (that begin with one when ``at_start``)."""
     array = np.frombuffer(data, np.uint8)
-    found = [word.among(array, starts) if at_start else word.find(array, scratch) for word in words]
-    places = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
+    if at_start:
+        places = np.sort(np.concatenate([word.among(array, starts) for word in words]))
+    else:
+        places = _places(words, array, scratch)
     lines = np.searchsorted(starts, places, "right") - 1
     return lines[np.flatnonzero(np.diff(lines, prepend=-1))]
 

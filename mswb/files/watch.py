@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 
 POLL_S = 0.1
 """Seconds between two looks at a folder without events."""
-BUSY_STEP_S = 0.003
+BUSY_STEP_S = 0.002
 """Least seconds between two looks at a busy folder."""
 _BUSY_EVENTS = 30  # so many events within _BUSY_WINDOW_S make a folder busy
 _BUSY_WINDOW_S = 0.1
-_BUSY_SHARE = 4  # a look that costs T seconds of CPU is repeated after _BUSY_SHARE * T at the earliest
-_BUSY_STEP_MOST_S = 0.05
+_BUSY_STEP_A_FILE_S = 20e-6  # a look at a file without news costs 5 us: a quarter of a core at most goes into these
 _QUIET_S = 0.5  # a busy folder without news for so long gets its events back
 _SWEEP_S = 5.0  # everything is looked at this often, in case an event was lost unseen
 _LIMITS = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
@@ -93,11 +92,11 @@ class Waker:
         """How changes in a watched folder are noticed at present."""
         return self._folders[folder].state
 
-    def looked(self, folder: str, *, news: bool, cpu_seconds: float) -> None:
-        """Tell how a look at ``folder`` went: whether it brought news, and what it cost."""
+    def looked(self, folder: str, *, news: bool, files: int) -> None:
+        """Tell how a look at ``folder`` went: whether it brought news, and how many files were looked at."""
         entry = self._folders.get(folder)
         if entry is not None:
-            entry.step = min(max(BUSY_STEP_S, _BUSY_SHARE * cpu_seconds), _BUSY_STEP_MOST_S)
+            entry.step = max(BUSY_STEP_S, _BUSY_STEP_A_FILE_S * files)
             if news:
                 entry.last_news = time.monotonic()
 

@@ -91,9 +91,9 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "A", "E", "k", "[", "1", " ", "é", 
 
 
 @settings(max_examples=400, deadline=None)
-@given(EXPRESSIONS, TEXTS, st.booleans(), st.booleans())
+@given(EXPRESSIONS, TEXTS, st.booleans(), st.booleans(), st.sampled_from([0, 10**6]))
 def test_any_pattern_finds_what_python_finds(
-    tmp_path_factory: pytest.TempPathFactory, pattern: str, text: str, fold: bool, dense: bool
+    tmp_path_factory: pytest.TempPathFactory, pattern: str, text: str, fold: bool, dense: bool, rare: int
 ) -> None:
     path = tmp_path_factory.mktemp("search") / "log"
     path.write_bytes(text.encode())
@@ -104,6 +104,7 @@ def test_any_pattern_finds_what_python_finds(
     wanted = [n for n, line in enumerate(lines if lines[-1] else lines[:-1]) if compiled.search(line)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "_DENSE_PER_MIB", -1 if dense else 10**12)
+        patch.setattr(searching, "_RARE", rare)
         patch.setattr(searching, "PIECE", 16)
         assert matching_lines(index, compile_pattern(pattern, ignore_case=fold)).tolist() == wanted
     index.close()
