@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,12 +41,17 @@ FIRST_BONUS_US = 2_000_000
 MAX_CONSEQUENCES = 200
 HARMLESS = 4
 """The tier of what ended nothing."""
+NOT_A_NUMBER = "G15"
+"""The signature of a loss that is not finite."""
 _ROLE_ORDER = {"worker": 0, "unknown": 0, "merged": 1, "scheduler": 2, "launcher": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class RankState:
-    """One process in the report. Times are ISO 8601 on the node's clock; ``exit_code`` is negative for a signal."""
+    """One process in the report. Times are ISO 8601 on the node's clock; ``exit_code`` is negative for a signal.
+
+    ``loss`` is None when it is no finite number; ``bad_losses`` counts the lines with such a loss.
+    """
 
     rank: int | None
     node: str | None
@@ -60,6 +66,7 @@ class RankState:
     phase: str | None = None
     step: int | None = None
     loss: float | None = None
+    bad_losses: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,6 +399,7 @@ def _rank(view: View, state: State, root: _Candidate | None, tail: int) -> RankS
     if root is not None and root.view is view and root.failure.time is not None:
         own.append(root.failure.time)
     progress = health.progress(view, tail)
+    loss = progress.step.loss if progress is not None and progress.step is not None else None
     return RankState(
         rank=view.rank,
         node=view.node,
@@ -405,5 +413,6 @@ def _rank(view: View, state: State, root: _Candidate | None, tail: int) -> RankS
         lines=view.scan.lines,
         phase=progress.phase if progress is not None else None,
         step=progress.step.step if progress is not None and progress.step is not None else None,
-        loss=progress.step.loss if progress is not None and progress.step is not None else None,
+        loss=loss if loss is not None and isfinite(loss) else None,
+        bad_losses=view.scan.hit_counts.get(NOT_A_NUMBER, 0),
     )

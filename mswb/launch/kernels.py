@@ -129,7 +129,7 @@ def kernel_launches(blocks: Iterable[Block]) -> tuple[KernelLaunch, ...]:
 
 def render_article(launch: KernelLaunch) -> str:
     """The launch as a line in the article's form, which :func:`kernel_launches` reads back."""
-    duration = "running" if launch.duration_us is None else f"{launch.duration_us:g}us"
+    duration = "running" if launch.duration_us is None else f"{launch.duration_us:.15g}us"
     return f"{MARK} Kernel: {launch.name}, Duration: {duration}"
 
 
