@@ -393,7 +393,10 @@ class Supervisor:
         self._next_beat = time.monotonic() + HEARTBEAT_S
         for status in self.status.processes:
             growth = self._logwatch.growth.get(status.log or "")
-            if growth is not None:
+            # What a log gains after a stop was asked for is the stacks and last words, no sign of progress.
+            if growth is not None and not (
+                self.status.stop_requested and (growth.last or 0.0) > self.status.stop_requested
+            ):
                 status.last_output, status.longest_pause_s = growth.last, growth.longest_pause_s
             if status.state == "running":
                 status.peak_rss_bytes = procs.peak_memory(status.pid) or status.peak_rss_bytes

@@ -69,7 +69,7 @@ def standing_still(workers: Sequence[View], evidence: Evidence, now: float) -> S
     rest = [view for view in silent if view is not suspect and view.told.standing is not None]
     waiting = tuple(sorted(view.rank for view in rest if view.rank is not None and _in_framework(view)))
     others = [view for view in silent if view is not suspect]
-    certain = not others or all(_suspicion(view)[:2] != _suspicion(suspect)[:2] for view in others)
+    certain = not any(_alike(suspect, view) for view in others)
     return Suspect(suspect, waiting, round(_silence(suspect, asked), 1), certain)
 
 
@@ -102,11 +102,20 @@ def name_missing(failure: Failure, suspect: Suspect | None) -> Failure:
 
 
 def _suspicion(view: View) -> tuple[bool, bool, float, int]:
-    """Least first: stands in its own code; has said least; spoke last the longest ago; the lowest rank."""
-    standing = view.told.standing
-    known = standing is not None and not standing.in_framework
-    last = view.scan.last_time_us
+    """Least first: stands in the user's own code; fell silent first; the lowest rank."""
+    known = view.told.standing is not None and not _in_framework(view)
+    process = view.process
+    last = process.last_output * 1e6 if process is not None and process.last_output else view.scan.last_time_us
     return _in_framework(view), not known, float(last) if last is not None else 0.0, view.rank or 0
+
+
+def _alike(one: View, other: View) -> bool:
+    """Whether nothing tells two silent ranks apart: both wait in MindSpore, or stand at the same line."""
+    places = (one.told.standing, other.told.standing)
+    if None in places or _in_framework(one) != _in_framework(other):
+        return places == (None, None)
+    first, second = (standing.place for standing in places if standing is not None)
+    return first == second
 
 
 def _in_framework(view: View) -> bool:
