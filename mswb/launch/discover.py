@@ -176,6 +176,9 @@ def _single(path: str) -> LogSet:
         status = os.fstat(descriptor)
     finally:
         os.close(descriptor)
+    head = read_head(path, 512)
+    if head.startswith(_BINARY) or _looks_binary(head):
+        raise stop("path-unreadable", values={"path": path, "reason": "it is not a text log"})
     folder, name = os.path.split(os.path.abspath(path))
     record = os.path.join(folder, "run.json")
     file = LogFile(os.path.abspath(path), name, "unknown", None, None, status.st_size, status.st_mtime)
