@@ -113,14 +113,28 @@ def load_catalogue() -> Mapping[str, Entry]:
     return entries
 
 
+_chosen: list[Language] = []
+
+
+def choose_language(name: str) -> None:
+    """Speak ``zh...`` or English from now on in this process; an empty name leaves it to the environment."""
+    _chosen[:] = [_language_of(name)] if name else []
+
+
 def language(environ: Mapping[str, str] | None = None) -> Language:
-    """The language to speak: MSWB_LANG, else the locale variables, else English."""
+    """The language to speak: the chosen one, else MSWB_LANG, else the locale variables, else English."""
+    if _chosen and environ is None:
+        return _chosen[0]
     env = os.environ if environ is None else environ
     for name in ("MSWB_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
         value = env.get(name)
         if value:
-            return "zh" if value.lower().startswith("zh") else "en"
+            return _language_of(value)
     return "en"
+
+
+def _language_of(name: str) -> Language:
+    return "zh" if name.lower().startswith("zh") else "en"
 
 
 def make(

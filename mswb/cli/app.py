@@ -16,7 +16,8 @@ import click
 
 from mswb import __version__
 from mswb.cli import output
-from mswb.findings import MswbError, make
+from mswb.findings import MswbError, choose_language, make
+from mswb.settings import load_settings
 
 
 class Entry(NamedTuple):
@@ -79,6 +80,7 @@ class CommandTable(click.Group):
 @click.pass_context
 def mswb(ctx: click.Context) -> None:
     """The MindSpore workbench: start, follow and diagnose trainings from a terminal."""
+    choose_language(load_settings()["lang"])
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 

@@ -33,7 +33,7 @@ def demo(folder: Path, python: str | None, verbose: bool, form: str) -> int:
         return 1
     with stream.interrupts() as count:
         run = start(made.prepared, settings)
-        stream.watch(run, count, form=form, everything=verbose)
+        stream.watch(run, count, form=form, everything=verbose, silence_s=settings["silence_s"])
         return stream.finish(run.reload(), form=form)
 
 

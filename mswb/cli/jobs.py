@@ -75,7 +75,7 @@ def attach(name: str, verbose: bool, form: str) -> int:
     announce_lost(settings)
     run = runs.find_run(settings, name)
     with stream.interrupts() as count:
-        if stream.watch(run, count, form=form, everything=verbose, leave=True):
+        if stream.watch(run, count, form=form, everything=verbose, silence_s=settings["silence_s"], leave=True):
             return stream.finish(run.reload(), form=form)
     if form == "text":
         print(output.safe_line(f"left {run.id} running"))

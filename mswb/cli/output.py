@@ -114,7 +114,7 @@ def show_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, right: 
     """Print rows under headers; columns whose index is in ``right`` are numbers."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=any(headers))
     for index, header in enumerate(headers):
         table.add_column(header, justify="right" if index in right else "left", overflow="fold")
     for row in rows:

@@ -38,7 +38,9 @@ def run(arguments: tuple[str, ...]) -> int:
             print(output.safe_line(f"run {started.id}, logs in {started.spec.log_dir}"), flush=True)
         if prepared.request.detach and not count.asked:
             return _detached(started.id, str(started.spec.log_dir), form)
-        stream.watch(started, count, form=form, everything=prepared.request.verbose)
+        request = prepared.request
+        silence = settings["silence_s"]
+        stream.watch(started, count, form=form, everything=request.verbose, silence_s=silence, ranks=request.tail)
         return stream.finish(started.reload(), form=form)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
@@ -55,14 +56,25 @@ def interrupts() -> Iterator[Interrupts]:
             signal.signal(number, handler)
 
 
-def watch(run: Run, count: Interrupts, *, form: str, everything: bool, leave: bool = False) -> bool:
+def watch(
+    run: Run,
+    count: Interrupts,
+    *,
+    form: str,
+    everything: bool,
+    silence_s: float,
+    ranks: Collection[int] | None = None,
+    leave: bool = False,
+) -> bool:
     """Show a run until it has ended. Returns False when the person left it running (only with ``leave``).
 
     Args:
         everything: show also the lines that every good run writes.
+        silence_s: tell when no log has grown for so long.
+        ranks: show only these ranks' lines; None for all.
         leave: the first interrupt leaves the run alone and ends the watching (``jobs attach``).
     """
-    shown = _Shown(form, everything)
+    shown = _Shown(form, everything, silence_s)
     leaving = Event()
     for item in follow(run, leaving.is_set):
         asked = count.take()
@@ -71,7 +83,9 @@ def watch(run: Run, count: Interrupts, *, form: str, everything: bool, leave: bo
         elif asked:
             _stop(run, kill=asked > 1, form=form)
         if isinstance(item, LogLine):
-            shown.line(item)
+            shown.line(item, wanted=ranks is None or item.role != "worker" or item.rank in ranks)
+        elif item is None:
+            shown.idle()
         elif isinstance(item, RunEvent):
             shown.event(item)
     shown.close()
@@ -105,6 +119,11 @@ def shortened(text: str) -> str:
     return f"{iso(record.time)[11:19]} {record.level} {record.module} {place}: {record.text}"
 
 
+def _time_of(text: str) -> str | None:
+    record = parse_record(text)
+    return iso(record.time) if record is not None else None
+
+
 def _stop(run: Run, *, kill: bool, form: str) -> None:
     if form == "text":
         print("mswb: killing the run" if kill else "mswb: stopping the run (again to kill it)", file=sys.stderr)
@@ -114,25 +133,33 @@ def _stop(run: Run, *, kill: bool, form: str) -> None:
 class _Shown:
     """Prints lines and events, and counts what it leaves out."""
 
-    def __init__(self, form: str, everything: bool) -> None:
+    def __init__(self, form: str, everything: bool, silence_s: float) -> None:
         self._json = form == "json"
         self._everything = everything
+        self._silence_s = silence_s
+        self._last_line: float | None = time.monotonic()
         self._hidden = 0
 
-    def line(self, line: LogLine) -> None:
+    def line(self, line: LogLine, *, wanted: bool) -> None:
+        self._last_line = time.monotonic()
+        if not wanted:
+            return
         if self._json:
-            record = {
-                "time": None,
-                "rank": line.rank,
-                "role": line.role,
-                "level": level_of(line.text.encode("utf-8", "replace")),
-            }
+            level = level_of(line.text.encode("utf-8", "replace"))
+            record = {"time": _time_of(line.text), "rank": line.rank, "role": line.role, "level": level}
             output.emit_object({**record, "file": line.file, "line": line.line, "text": printable(line.text)})
         elif self._everything or not is_noise(line.text):
             name = line.role if line.rank is None else f"rank {line.rank}"
             print(f"[{name}] {printable(shortened(line.text))}", flush=True)
         else:
             self._hidden += 1
+
+    def idle(self) -> None:
+        """Tell once when everything has been silent for long."""
+        if self._json or self._last_line is None or time.monotonic() - self._last_line < self._silence_s:
+            return
+        self._last_line = None
+        print(f"mswb: no rank has written a line for {self._silence_s:g} s", flush=True)
 
     def event(self, event: RunEvent) -> None:
         if self._json:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from mswb.env.interpreter import Interpreter, find_interpreter
 from mswb.files.safety import make_private_dir
 from mswb.findings import Finding, stop
@@ -100,7 +102,7 @@ def start(prepared: Prepared, settings: Settings, environ: Mapping[str, str] | N
     _point_latest(root, run_id)
     overlay = build(request, prepared.interpreter, run_id, str(log_folder), env)
     spec = BACKENDS[request.backend](request, overlay, prepared.interpreter, run_id, str(log_folder), str(run_folder))
-    return control.start(spec, settings)
+    return control.start(msgspec.structs.replace(spec, stop_grace_s=settings["stop_grace_s"]), settings)
 
 
 def follow(run: runs.Run, cancelled: Callable[[], bool]) -> Iterator[LogLine | Event | None]:
