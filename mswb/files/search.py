@@ -27,6 +27,7 @@ THREADS = 2
 _SAMPLE = 256 << 10
 _DENSE_PER_MIB = 2000  # words more frequent than this don't help
 _RARE = 100  # a byte that is less than one in so many is looked for alone, else together with the next rarest
+_SPARSE = 16  # a mask is sparse when fewer than one of so many of its words of eight hold a true value
 _CALLS_PER_MIB = 200  # so many calls of RE2 make two threads fight for the interpreter's lock
 
 Data = bytes | bytearray | memoryview
@@ -148,19 +149,22 @@ def _pieces(index: LogIndex, first_line: int, total: int) -> Iterator[Piece]:
 
 
 def _pieces_of(segment: Segment, begin: int, end: int) -> Iterator[Piece]:
-    starts = segment.starts
+    starts, base = segment.starts, segment.base
     while begin < len(starts):
         first = int(starts[begin])
-        stop = max(begin + 1, _position(starts, first + PIECE))
-        stop_at = segment.base + int(starts[stop]) if stop < len(starts) else end
-        if segment.base + first < stop_at:
+        stop = _count_up_to(starts, first + PIECE)
+        if stop < len(starts) or end - base - first > PIECE:  # the last line begun within PIECE reaches beyond it
+            stop = max(begin + 1, stop - 1)
+        stop_at = base + int(starts[stop]) if stop < len(starts) else end
+        if base + first < stop_at:
             relative = starts[begin:stop].astype(np.int64) - first
-            yield Piece(segment.base + first, stop_at, segment.first_line + begin, relative)
+            yield Piece(base + first, stop_at, segment.first_line + begin, relative)
         begin = stop
 
 
-def _position(starts: Starts, value: int) -> int:
-    return int(np.searchsorted(starts, np.uint64(value)))
+def _count_up_to(starts: Starts, value: int) -> int:
+    """How many starts are at most ``value``, which is kept in the array's type: else numpy converts all of it."""
+    return int(np.searchsorted(starts, np.uint32(value), "right")) if value < 1 << 32 else len(starts)
 
 
 class _Scratch(threading.local):
@@ -200,7 +204,7 @@ class _Word:
         mask = self._equal(data, 0, scratch.mask(0, count))
         if self._masks == 2:
             np.logical_and(mask, self._equal(data, 1, scratch.mask(1, count)), out=mask)
-        return self._narrow(data, np.flatnonzero(mask), self._masks)
+        return self._narrow(data, _true_places(mask), self._masks)
 
     @property
     def has_rare_byte(self) -> bool:
@@ -237,6 +241,17 @@ class _Word:
         return mask
 
 
+def _true_places(mask: npt.NDArray[np.bool_]) -> Positions:
+    """``np.flatnonzero``, by words of eight where few are true: that skips the rest eight times as fast."""
+    whole = len(mask) // 8 * 8
+    words = mask[:whole].view(np.uint64)
+    hot = np.flatnonzero(words != 0)
+    if len(hot) * _SPARSE > len(words):
+        return np.flatnonzero(mask)
+    inside = np.flatnonzero(words[hot].view(np.bool_))
+    return np.concatenate([(hot[inside >> 3] << 3) + (inside & 7), np.flatnonzero(mask[whole:]) + whole])
+
+
 def _places(words: list[_Word], data: Bytes, scratch: _Scratch) -> Positions:
     """Where any of the words begins, rising. Several with a rare byte each are looked for in one go."""
     if len(words) == 1:
@@ -245,7 +260,7 @@ def _places(words: list[_Word], data: Bytes, scratch: _Scratch) -> Positions:
         mask = words[0].mark_rarest(data, scratch.mask(0, len(data)))
         for word in words[1:]:
             np.logical_or(mask, word.mark_rarest(data, scratch.mask(1, len(data))), out=mask)
-        rare = np.flatnonzero(mask)
+        rare = _true_places(mask)
         found = [word.around(data, rare) for word in words]
     else:
         found = [word.find(data, scratch) for word in words]

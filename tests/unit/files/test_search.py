@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -230,4 +231,26 @@ def test_lines_longer_than_a_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     index.extend()
     assert matching_lines(index, compile_pattern("needle")).tolist() == [1, 2]
     assert matching_lines(index, compile_pattern("ne+dle$")).tolist() == [1, 2]
+    index.close()
+
+
+@given(st.lists(st.booleans(), max_size=50), st.sampled_from([0, 16, 10**6]))
+def test_places_of_true_values(bits: list[bool], sparse: int) -> None:
+    mask = np.array(bits + [False] * 200, bool)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(searching, "_SPARSE", sparse)
+        assert searching._true_places(mask).tolist() == np.flatnonzero(mask).tolist()
+
+
+def test_pieces_are_whole_lines_and_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "PIECE", 100)
+    path = tmp_path / "log"
+    data = b"".join(b"x" * (number % 37) + b"\n" for number in range(500)) + b"y" * 250 + b"\nend"
+    path.write_bytes(data)
+    index = LogIndex(path)
+    index.extend()
+    pieces = list(searching._pieces(index, 0, index.size))
+    assert b"".join(data[piece.offset : piece.end] for piece in pieces) == data
+    assert [piece.end - piece.offset for piece in pieces if piece.end - piece.offset > 100] == [251]
+    assert sum(len(piece.starts) for piece in pieces) == index.line_count
     index.close()
