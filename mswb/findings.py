@@ -11,7 +11,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib import resources
 from typing import Any, Literal, get_args
 
 Severity = Literal["note", "warning", "error"]
@@ -100,6 +99,8 @@ def load_catalogue() -> Mapping[str, Entry]:
     Raises:
         ValueError: a code stands twice or an entry lacks a field: a defect of the product, not of the user.
     """
+    from importlib import resources  # takes as long as all other imports here
+
     entries: dict[str, Entry] = {}
     for file in sorted(resources.files("mswb.catalogue").iterdir(), key=lambda item: item.name):
         if not file.name.endswith(".toml"):

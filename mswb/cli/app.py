@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import NamedTuple
 
@@ -121,6 +120,8 @@ def _fail(arguments: Sequence[str], error: MswbError) -> int:
 def _unknown_command(name: str) -> str:
     if name in LATER:
         return f"'{name}': the {LATER[name]} commands are not part of mswb {__version__}"
+    from difflib import get_close_matches
+
     near = get_close_matches(name, [*COMMANDS, *ALIASES], n=1)
     return f"no command named '{name}'" + (f", did you mean '{near[0]}'?" if near else "")
 

@@ -111,15 +111,59 @@ def console() -> Console:
 
 
 def show_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[int] = ()) -> None:
-    """Print rows under headers; columns whose index is in ``right`` are numbers."""
-    from rich.table import Table
+    """Print rows under headers, folding the widest columns into the width; columns in ``right`` are numbers.
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_header=any(headers))
-    for index, header in enumerate(headers):
-        table.add_column(header, justify="right" if index in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*("" if cell is None else printable(str(cell)) for cell in row))
-    console().print(table)
+    Our own few lines instead of rich's table, whose import alone takes longer than ``mswb jobs list`` may.
+    """
+    cells = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(cell_width, column)) for column in zip(headers, *cells, strict=True)]
+    widths = _fitted(widths, width() - 2 * (len(widths) - 1))
+    if any(headers):
+        _print_row(headers, widths, right)
+    for row in cells:
+        _print_row(row, widths, right)
+
+
+def cell_width(text: str) -> int:
+    """Columns that ``text`` takes in a terminal: 2 for each Chinese character."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _fitted(widths: list[int], room: int) -> list[int]:
+    """The widths cut down, the widest first, until they fit; none below 8 columns."""
+    widths = list(widths)
+    while sum(widths) > room and max(widths) > 8:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _print_row(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> None:
+    folded = [_fold(cell, room) for cell, room in zip(cells, widths, strict=True)]
+    for line in range(max(map(len, folded))):
+        parts = [column[line] if line < len(column) else "" for column in folded]
+        padded = (
+            " " * (room - cell_width(part)) + part if index in right else part + " " * (room - cell_width(part))
+            for index, (part, room) in enumerate(zip(parts, widths, strict=True))
+        )
+        print("  ".join(padded).rstrip())
+
+
+def _fold(text: str, room: int) -> list[str]:
+    """``text`` in pieces of at most ``room`` columns, cut at a space where one is near."""
+    pieces: list[str] = []
+    while cell_width(text) > room:
+        end = room
+        while cell_width(text[:end]) > room:
+            end -= 1
+        space = text.rfind(" ", end // 2, end + 1)
+        end = max(space if space > 0 else end, 1)
+        pieces.append(text[:end].rstrip())
+        text = text[end:].lstrip()
+    return [*pieces, text]
 
 
 def show_findings(findings: Sequence[Finding], root: int | None = None, *, lang: str = "en") -> None:
