@@ -43,7 +43,8 @@ def missing_in_collective(workers: Sequence[View]) -> Suspect | None:
     Of several that did not, one that tells of a failure of its own is the one.
     """
     victims = [view for view in workers if any(one.code in WAITED for one in view.failures)]
-    others = [view for view in workers if view not in victims]
+    spoke = {id(view) for view in victims}
+    others = [view for view in workers if id(view) not in spoke]
     if not victims or not others:
         return None
     failed = [view for view in others if view.silent_death or any(one.kind == "root" for one in view.failures)]

@@ -10,7 +10,7 @@ from mswb.findings import Finding, Language, Where, make
 from mswb.launch.failures import read_part
 from mswb.launch.hang import TAIL, tail
 from mswb.launch.logs import blocks
-from mswb.launch.progress import Progress, Step, progress_of, steps_of
+from mswb.launch.progress import Progress, parse_step, progress_of
 from mswb.launch.views import View
 
 HEAD_BYTES = 256 << 10
@@ -20,6 +20,8 @@ DRIFT = 1.5
 """Steps at the end slower by this factor than those after the warm-up are worth a warning."""
 MIN_STEPS = 30
 WARM_UP = 5
+MAX_STEPS = 400
+DRIFT_RANKS = 16
 _REGISTERED = re.compile(rb"Currently registered node number: (\d+), expected node number: (\d+)")
 _STEP_TIME = re.compile(rb"per[_ ]step[_ ]time")
 _JOINED = re.compile(rb"The new node: \S+?\(role: MS_WORKER\), rank id: (\d{1,7})")
@@ -30,7 +32,12 @@ def progress(view: View, size: int = TAIL) -> Progress | None:
     """How far the process is, by the last ``size`` bytes of its log; None for a log without text."""
     if not view.scan.lines or view.role in ("scheduler", "launcher"):
         return None
-    return progress_of(blocks(tail(view, size).splitlines(keepends=True)))
+    text = tail(view, size)
+    for line in reversed(text.split("\n")):
+        step = parse_step(line)
+        if step is not None:
+            return Progress("running", view.scan.lines, step.step, step.steps, "", step)
+    return progress_of(blocks(text.splitlines(keepends=True)))
 
 
 def tail_size(views: int) -> int:
@@ -70,31 +77,46 @@ def said_goodbye(view: View) -> bool:
 
 
 def drifts(views: Sequence[View], lang: Language | None) -> Iterator[Finding]:
-    """A warning for each rank whose steps take much longer at the end than after the warm-up."""
-    for view in views:
-        if view.role != "worker" and view.role != "unknown":
-            continue
-        late = _step_times(view, max(0, view.scan.size - HEAD_BYTES))
-        if len(late) < MIN_STEPS // 3:
-            continue
-        early = _step_times(view, 0)
-        if len(early) < MIN_STEPS:
-            continue
-        before = median(one.step_ms or 0.0 for one in early[WARM_UP : WARM_UP + MIN_STEPS])
-        after = median(one.step_ms or 0.0 for one in late[-MIN_STEPS // 3 :])
-        if before > 0 and after > DRIFT * before:
-            where = Where(node=view.node, rank=view.rank, file=view.file.path, line=view.scan.lines)
-            values = {"before_ms": round(before, 3), "after_ms": round(after, 3), "factor": round(after / before, 2)}
-            yield make("step-time-drift", where=where, values=values, lang=lang)
+    """A warning when steps take much longer at the end than after the warm-up, for the rank where it is worst.
+
+    Ranks that train together slow down together, so a few of them, evenly spread, are looked at.
+    """
+    workers = [view for view in views if view.role in ("worker", "unknown")]
+    some = workers[:: -(-len(workers) // DRIFT_RANKS) or 1]
+    found = [(drift, view) for view in some if (drift := _drift(view)) is not None]
+    if found:
+        (before, after), view = max(found, key=lambda item: item[0][1] / item[0][0])
+        where = Where(node=view.node, rank=view.rank, file=view.file.path, line=view.scan.lines)
+        values = {"before_ms": round(before, 3), "after_ms": round(after, 3), "factor": round(after / before, 2)}
+        yield make("step-time-drift", where=where, values=values, lang=lang)
 
 
-def _step_times(view: View, start: int) -> list[Step]:
+def _drift(view: View) -> tuple[float, float] | None:
+    """(ms a step after the warm-up, ms a step at the end) when the second is much longer."""
+    late = _step_times(view, max(0, view.scan.size - TAIL))
+    if len(late) < MIN_STEPS // 3:
+        return None
+    early = _step_times(view, 0)
+    if len(early) < MIN_STEPS:
+        return None
+    before = median(early[WARM_UP : WARM_UP + MIN_STEPS])
+    after = median(late[-MIN_STEPS // 3 :])
+    return (before, after) if 0 < DRIFT * before < after else None
+
+
+def _step_times(view: View, start: int) -> list[float]:
+    """Milliseconds of the steps whose lines name it: the first ones from the byte ``start`` on."""
     raw = read_part(view.file.path, start, HEAD_BYTES)
-    if _STEP_TIME.search(raw) is None:
-        return []
-    # A log may be all warnings: only the lines that name a step's time are worth parsing.
-    lines = [line for line in raw.splitlines(keepends=True) if _STEP_TIME.search(line)]
-    return [step for step in steps_of(blocks(lines)) if step.step_ms is not None]
+    times: list[float] = []
+    for found in _STEP_TIME.finditer(raw):
+        end = raw.find(b"\n", found.end())
+        line = raw[raw.rfind(b"\n", 0, found.start()) + 1 : end if end >= 0 else len(raw)]
+        step = parse_step(line.decode("utf-8", "replace"))
+        if step is not None and step.step_ms is not None:
+            times.append(step.step_ms)
+        if len(times) == MAX_STEPS:
+            break
+    return times
 
 
 def _last_bytes(view: View) -> bytes:

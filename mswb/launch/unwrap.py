@@ -21,8 +21,8 @@ from mswb.launch.failures import Told, read_part
 from mswb.launch.lines import read_lines
 from mswb.launch.records import parse_iso
 
-SAMPLE = 64 << 10
-"""Bytes at the beginning by which a log is judged."""
+SAMPLE = 8 << 10
+"""Bytes at the beginning and at the end by which a log is judged."""
 MAX_BYTES = 512 << 20
 """A bigger log is read as it is."""
 _DOCKER = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d) (?:(?:stdout|stderr) [FP] )?"
@@ -53,6 +53,15 @@ _RANK_FORMS = (
     _Form(re.compile(rb" {0,4}(?P<rank>\d{1,5}): "), MOSTLY),
     _Form(re.compile(rb"[A-Za-z][\w.-]{0,60}?[_-](?P<rank>\d{1,5})(?:-\d)? *\| ?"), 0.6),
 )
+
+
+_NAME = re.compile(rb"\?P<\w+>|\(\?i\)")
+_ANYTHING = re.compile(
+    rb"(?mi)^(?:\x1b\[|"
+    + rb"|".join([_TIME.pattern, *(_NAME.sub(b"", form.pattern.pattern) for form in _RANK_FORMS)])
+    + rb")"
+)
+"""A line that might have a prefix: most logs have none, and need no closer look."""
 
 
 @dataclass(slots=True)
@@ -114,7 +123,10 @@ class _Owner(NamedTuple):
 def _wrapping(file: LogFile) -> _Wrapping | None:
     if not 0 < file.size <= MAX_BYTES:
         return None
-    lines = [line for line in _sample(file) if line.strip()]
+    sample = _sample(file)
+    if _ANYTHING.search(sample) is None:
+        return None
+    lines = [line for line in sample.split(b"\n") if line.strip()]
     coloured = any(line.startswith(b"\x1b[") for line in lines)
     if coloured:
         lines = [_COLOUR.sub(b"", line) for line in lines]
@@ -125,12 +137,13 @@ def _wrapping(file: LogFile) -> _Wrapping | None:
     return _Wrapping(coloured, timed, rank) if coloured or timed or rank is not None else None
 
 
-def _sample(file: LogFile) -> list[bytes]:
+def _sample(file: LogFile) -> bytes:
     """Whole lines of the beginning and of the end: what a failure prints may be all that has a prefix."""
-    head = read_head(file.path, SAMPLE).split(b"\n")
+    head = read_head(file.path, SAMPLE)
     if file.size <= SAMPLE:
         return head
-    return head[:-1] + read_part(file.path, max(SAMPLE, file.size - SAMPLE), SAMPLE).split(b"\n")[1:]
+    end = read_part(file.path, max(SAMPLE, file.size - SAMPLE), SAMPLE)
+    return head[: head.rfind(b"\n") + 1] + end[end.find(b"\n") + 1 :]
 
 
 def _fits(form: _Form, lines: Sequence[bytes]) -> bool:
