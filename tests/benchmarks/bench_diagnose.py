@@ -1,4 +1,4 @@
-"""Diagnosing a big run: a gigabyte of warnings over 1,024 ranks, one of which failed."""
+"""Diagnosing a big run: a gigabyte of warnings and steps over 1,024 ranks; one failed, the others waited for it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,20 @@ _FAILURE = """Traceback (most recent call last):
     table[rank]
 KeyError: {rank}
 """
+_WAITED = """[ERROR] DEVICE({pid},7f77,python):2026-11-30-04:36:00.000.001 \
+[mindspore/ccsrc/allreduce_impl.cc:129] RunRingAllReduce] Ring ReduceScatter wait receiving [4] failed.
+Traceback (most recent call last):
+  File "/home/user/project/train.py", line 57, in <module>
+    model.train(epochs, data)
+RuntimeError: Launch kernel failed, name:Default/AllReduce-op0
+
+----------------------------------------------------
+- C++ Call Stack: (For framework developers)
+----------------------------------------------------
+mindspore/ccsrc/runtime/graph_scheduler.cc:117 RunGraph
+
+"""
+_STEP = "epoch: 1 step: {i}, loss is 0.{i}\nTrain epoch time: 500.0 ms, per step time: 50.1 ms\n"
 
 
 @bench
@@ -89,7 +103,7 @@ def _run(command: list[str]) -> None:
 def _write_logs(folder: Path, ranks: int, failed: int) -> None:
     folder.mkdir()
     for rank in range(ranks):
-        end = _FAILURE.format(rank=rank) if rank == failed else ""
+        end = _FAILURE.format(rank=rank) if rank == failed else _WAITED.format(pid=4000 + rank)
         (folder / f"worker_{rank}.log").write_text(_warnings(rank) + end, encoding="utf-8")
 
 
@@ -100,6 +114,9 @@ def _warnings(rank: int) -> str:
     while total < FILE_BYTES:
         text = _WARNINGS[i % len(_WARNINGS)].format(i=i)
         second, milli = divmod(i, 1000)
+        if i % 4 == 3:
+            lines.append(_STEP.format(i=i))
+            total += len(lines[-1])
         lines.append(
             f"[WARNING] DISTRIBUTED({4000 + rank},7f77,python):2026-11-30-04:06:{second:02d}.{milli:03d}.001 "
             f"[mindspore/ccsrc/{text}\n"
