@@ -12,8 +12,11 @@ from mswb.files.followset import FollowSet, is_log
 from mswb.files.safety import decode
 from mswb.launch.clocks import clock_offsets
 from mswb.launch.discover import LogFile, LogSet, discover, rank_of, role_from_text
+from mswb.launch.lines import read_lines
+from mswb.launch.logs import blocks
 from mswb.launch.merge import MergedLine, Selection, merge, read_chunks
 from mswb.launch.records import parse_record
+from mswb.launch.sections import read_sections, render_article
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,9 @@ def follow(path: Path, selection: Selection, cancelled: Callable[[], bool]) -> I
     """
     logs = discover(path)
     marks = {file.path: _mark(file.path) for file in logs.files}
+    counted = {file.name: marks[file.path].lines for file in logs.files}
     for line in merge(logs.files, selection, clock_offsets(logs.files)):
-        if line.line <= marks.get(line.file, _Mark(0, 0)).lines or line.role == "merged":
+        if line.line <= counted.get(line.file, 0):
             yield line
     with FollowSet([]) as files:
         readers = _Readers(logs, marks, selection)
@@ -56,6 +60,18 @@ def follow(path: Path, selection: Selection, cancelled: Callable[[], bool]) -> I
                 known.add(name)
                 files.add(name)
             yield None
+
+
+def sections(path: Path, selection: Selection) -> Iterator[tuple[str, int | None, str]]:
+    """(role, rank, line): what each rank compiled and launched, as ``[GRAPH_BUILD] …`` and ``[KERNEL_LAUNCH] …`` lines.
+
+    Compile phases are in logs of level INFO (``--log_level INFO``), launches in those of ``--trace_kernels``.
+    """
+    for file in discover(path).files:
+        rank = rank_of(file)
+        if selection.wants_source(file.role, rank):
+            for line in render_article(read_sections(blocks(read_lines(file.path)))):
+                yield file.role, rank, line
 
 
 class _Readers:
@@ -78,7 +94,7 @@ class _Readers:
                 self._state[path] = (record.time, record.level, record.module, record.pid)
             time, level, module, pid = self._state.get(path, (None, None, None, None))
             shown = level if record is not None else "ERROR" if text.startswith("Traceback (most") else None
-            line = MergedLine(time, self._ranks[path], file.node_hint, file.role, path, number, text, shown)
+            line = MergedLine(time, self._ranks[path], file.node_hint, file.role, file.name, number, text, shown)
             if self._passes(line, module if record is not None else None, pid):
                 yield line
 
