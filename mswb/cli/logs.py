@@ -34,6 +34,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 @click.option("--since", help="From this time on: 10m, 2h (ago), or 2026-11-30T04:06:28.")
 @click.option("--until", help="Up to this time, in the same forms.")
 @click.option("--quiet", is_flag=True, help="Without the routine lines of every good run.")
+@click.option("--sections", is_flag=True, help="What was compiled and launched: GRAPH_BUILD and KERNEL_LAUNCH.")
 @output.format_option
 def logs(
     path: str,
@@ -46,6 +47,7 @@ def logs(
     since: str | None,
     until: str | None,
     quiet: bool,
+    sections: bool,
     form: str,
 ) -> int:
     """Show the logs of all ranks, merged by time.
@@ -64,6 +66,8 @@ def logs(
         until=_moment(until, "--until"),
     )
     place = resolve_logs(path, load_settings())
+    if sections:
+        return _print_sections(flow.sections(place, selection), form)
     if not follow:
         _print(flow.read(place, selection), form, quiet)
         return 0
@@ -83,6 +87,15 @@ def _print(lines: Iterator[MergedLine | None], form: str, quiet: bool) -> None:
         else:
             name = line.role if line.rank is None else str(line.rank)
             print(f"[{name}] {printable(line.text)}", flush=True)
+
+
+def _print_sections(lines: Iterator[tuple[str, int | None, str]], form: str) -> int:
+    for role, rank, text in lines:
+        if form == "json":
+            output.emit_object({"role": role, "rank": rank, "text": printable(text)})
+        else:
+            print(f"[{role if rank is None else rank}] {printable(text)}")
+    return 0
 
 
 def _sources(text: str | None) -> tuple[frozenset[int] | None, frozenset[str] | None]:
