@@ -267,7 +267,14 @@ def _sharpened(root: _Candidate, views: Sequence[View]) -> _Candidate:
     if late and len(joined) == counts[0]:
         return _never_joined(min(late, key=lambda view: view.rank or 0), root)
     values = {**root.failure.values, "registered": counts[0], "expected": counts[1]}
-    return replace(root, failure=replace(root.failure, code="wrong-worker-count", values=values))
+    failure = replace(root.failure, code="wrong-worker-count", values=values)
+    for view in views:
+        told = health.last_registration(view)
+        if told is not None:
+            line, offset, text = told
+            failure = replace(failure, line=line, offset=offset, evidence=f"{text}\n{failure.evidence}")
+            return replace(root, view=view, failure=failure)
+    return replace(root, failure=failure)
 
 
 def _never_joined(view: View, timeout: _Candidate) -> _Candidate:

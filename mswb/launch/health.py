@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from mswb.files.safety import decode, printable
 from mswb.findings import Finding, Language, Where, make
 from mswb.launch.failures import read_part
 from mswb.launch.hang import TAIL, tail
@@ -53,6 +54,19 @@ def registered_workers(views: Sequence[View]) -> tuple[int, int] | None:
             if found:
                 return int(found[-1][0]), int(found[-1][1])
     return None
+
+
+def last_registration(view: View) -> tuple[int, int, str] | None:
+    """(line, offset, text) of the scheduler's last word on who has joined; None in a log too long for it."""
+    if view.role != "scheduler" or view.scan.size > SCHEDULER_BYTES:
+        return None
+    raw = _last_bytes(view)
+    at = raw.rfind(b"Currently registered node number: ")
+    if at < 0:
+        return None
+    start = raw.rfind(b"\n", 0, at) + 1
+    text = decode(raw[start:].partition(b"\n")[0].rstrip(b"\r"))
+    return raw.count(b"\n", 0, start) + 1, start, printable(text)
 
 
 def registered_ranks(views: Sequence[View]) -> frozenset[int]:

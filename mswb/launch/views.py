@@ -177,7 +177,14 @@ def _with_end(view: View, evidence: Evidence) -> View:
     if code is None and evidence.by_pid and view.role != "launcher":
         pid = pid_of(view)
         view = replace(view, exit_code=evidence.by_pid.get(pid) if pid is not None else None)
-    return replace(view, cleaned_up=process is not None and process.ended_by_us)
+    ended_by_us = process is not None and process.ended_by_us
+    return replace(view, cleaned_up=ended_by_us or _killed_by_msrun(view, evidence))
+
+
+def _killed_by_msrun(view: View, evidence: Evidence) -> bool:
+    """msrun kills every other worker at once when it sees the first one fail, and names only that one."""
+    by_itself = view.exit_code is not None or view.failures
+    return view.role == "worker" and view.process is None and bool(evidence.by_pid) and not by_itself
 
 
 def _with_job_code(views: list[View], evidence: Evidence) -> list[View]:

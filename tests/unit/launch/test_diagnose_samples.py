@@ -104,7 +104,8 @@ FAILED = {
     "sslx_exphost3072": REFUSED,
     "sslx_onlyserver": REFUSED,
     "wrong_count": Expected(
-        "wrong-worker-count", SCHEDULER, NOBODY, None, None, {"registered": 2, "expected": 3}
+        "wrong-worker-count", SCHEDULER, NOBODY, "registered node number: 2, expected node number: 3", "MS_SCHED",
+        {"registered": 2, "expected": 3},
     ),
 }  # fmt: skip
 
@@ -129,6 +130,14 @@ def test_a_run_without_an_exit_code(case: str) -> None:
 @pytest.mark.parametrize("case", FAILED)
 def test_a_failed_run(case: str) -> None:
     check_root(report_of(LAUNCH / case), FAILED[case])
+
+
+@pytest.mark.parametrize(("case", "code"), [("exc_one_rank", 1), ("sigkill_worker", -9)])
+def test_the_states_of_the_ranks(case: str, code: int) -> None:
+    """msrun killed rank 0 as soon as it saw rank 1 fail."""
+    ranks = {rank["rank"]: rank for rank in report_of(LAUNCH / case)["ranks"] if rank["role"] == "worker"}
+    assert ranks[0]["state"] == "killed"
+    assert (ranks[1]["exit_code"], ranks[1]["state"]) == (code, "killed" if code < 0 else "failed")
 
 
 @pytest.mark.parametrize("case", [case for case, expected in FAILED.items() if expected.ranks != NOBODY])
