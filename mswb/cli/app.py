@@ -5,7 +5,6 @@ Exit codes: 0 fine, 1 the job failed or errors were found, 2 wrong usage or unre
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -35,7 +34,7 @@ COMMANDS = {
     "jobs": Entry("mswb.cli.jobs:jobs", "List, show, attach to, stop and clean runs.", "jobs"),
     "doctor": Entry("mswb.cli.doctor:doctor", "Report on this host and the training Python.", "doctor"),
     "explain": Entry("mswb.cli.explain:explain", "Explain a finding code.", "explain"),
-    "shims": Entry("mswb.cli.shims:shims", "Install opt-in wrappers named as in the article.", "shims"),
+    "shims": Entry("mswb.cli.shims:shims", "Install wrappers, so that typing msrun runs mswb.", "shims"),
     "demo": Entry("mswb.cli.demo:demo", "Start a small two-rank run that fails; diagnose it.", "diagnose"),
 }
 ALIASES = {"msrun": "run"}
@@ -91,7 +90,23 @@ def run(arguments: Sequence[str]) -> int:
     """
     output.prepare_streams()
     try:
+        return _guarded(arguments)
+    except (BrokenPipeError, SystemExit):
+        # The reader (head, less) has left; click turns that into SystemExit, and nothing else into it.
+        # Python would complain again when it flushes stdout at exit.
+        output.forget_stdout()
+        return 141
+    except OSError as problem:
+        # Only writing to stdout raises it up to here: a full disk, a terminal that is gone.
+        output.forget_stdout()
+        print(f"mswb: cannot write the output: {problem.strerror}", file=sys.stderr)
+        return 2
+
+
+def _guarded(arguments: Sequence[str]) -> int:
+    try:
         result = mswb.main(args=list(arguments), prog_name="mswb", standalone_mode=False)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except MswbError as error:
         return _fail(arguments, error)
@@ -103,10 +118,6 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort):
         print("mswb: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        # The reader (head, less) has left. Python would complain again when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
 
 
 def _fail(arguments: Sequence[str], error: MswbError) -> int:

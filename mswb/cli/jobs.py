@@ -20,10 +20,15 @@ from mswb.settings import Settings, load_settings
 def announce_lost(settings: Settings) -> None:
     """End what is left of runs whose supervisor died, and say exactly what was ended (on stderr)."""
     for reaped in control.reap_lost(settings):
-        names = ", ".join(f"{process.pid} {process.name}" for process in reaped.ended) or "nothing was left"
-        print(output.safe_line(f"mswb: run {reaped.run.id} had lost its supervisor; ended: {names}"), file=sys.stderr)
-        for process in reaped.left:
-            print(output.safe_line(f"mswb: {process.pid} {process.name} would not end"), file=sys.stderr)
+        announce(reaped)
+
+
+def announce(reaped: control.Reaped) -> None:
+    """Say on stderr what was ended of one run whose supervisor died."""
+    names = ", ".join(f"{process.pid} {process.name}" for process in reaped.ended) or "nothing was left"
+    print(output.safe_line(f"mswb: run {reaped.run.id} had lost its supervisor; ended: {names}"), file=sys.stderr)
+    for process in reaped.left:
+        print(output.safe_line(f"mswb: {process.pid} {process.name} would not end"), file=sys.stderr)
 
 
 @click.group()
@@ -87,7 +92,10 @@ def attach(name: str, verbose: bool, form: str) -> int:
 @click.option("--kill", is_flag=True, help="At once, without asking the processes first.")
 @output.format_option
 def stop(name: str, kill: bool, form: str) -> int:
-    """End a run: SIGINT, SIGTERM, then SIGKILL, to exactly its processes."""
+    """End a run with exactly its processes.
+
+    They get SIGINT, then SIGTERM, then SIGKILL.
+    """
     settings = load_settings()
     announce_lost(settings)
     run = runs.find_run(settings, name)
@@ -105,6 +113,27 @@ def stop(name: str, kill: bool, form: str) -> int:
 
 
 @jobs.command()
+@click.option("--end", is_flag=True, help="End them, after asking.")
+@click.option("--force", is_flag=True, help="Don't ask.")
+@output.format_option
+def orphans(end: bool, force: bool, form: str) -> int:
+    """List processes that earlier runs left behind.
+
+    Those of an msrun that mswb did not start, and of runs whose supervisor died. Nothing is ended without --end.
+    """
+    from mswb.jobs.orphans import find_foreign_orphans, find_own_orphans, orphan_plan
+
+    plan = orphan_plan([*find_foreign_orphans(), *find_own_orphans(load_settings())])
+    if form == "text":
+        _show_plan(plan, "no process of an earlier run is left")
+    if not plan.actions or not end:
+        if plan.actions and form == "text":
+            print("mswb jobs orphans --end ends them")
+        return _report(plan, None, form)
+    return _carry_out(plan, force, form)
+
+
+@jobs.command()
 @click.argument("names", nargs=-1)
 @click.option("--older-than", type=float, metavar="DAYS", help="Only runs that ended that long ago.")
 @click.option("--keep", type=int, default=0, show_default=True, help="Keep this many of the newest.")
@@ -115,7 +144,10 @@ def stop(name: str, kill: bool, form: str) -> int:
 def clean(
     names: tuple[str, ...], older_than: float | None, keep: int, orphans: bool, dry_run: bool, force: bool, form: str
 ) -> int:
-    """Delete the records of ended runs (never their logs), all or NAMES, after showing exactly what."""
+    """Delete the records of ended runs, never their logs.
+
+    All of them or NAMES, after showing exactly what.
+    """
     settings = load_settings()
     announce_lost(settings)
     plan = _plan(settings, names, older_than, keep, orphans)
@@ -123,6 +155,11 @@ def clean(
         _show_plan(plan)
     if not plan.actions or dry_run:
         return _report(plan, None, form)
+    return _carry_out(plan, force, form)
+
+
+def _carry_out(plan: Plan, force: bool, form: str) -> int:
+    """Apply a plan that was shown, when the person agrees or has agreed before."""
     if not force and (form == "json" or not _agreed()):
         print("nothing was changed; --force applies the plan", file=sys.stderr)
         return _report(plan, None, form)
@@ -153,12 +190,21 @@ def _row(run: Run) -> tuple[object, ...]:
     status = run.status
     if status is None:
         return run.id, runs.run_state(run), "", "", "", run.problem
-    started = time.strftime("%m-%d %H:%M:%S", time.localtime(status.created))
-    return run.id, runs.run_state(run), started, _took(status), status.exit_code, status.title
+    return run.id, runs.run_state(run), _clock(status.created), _took(status), status.exit_code, status.title
+
+
+def _clock(seconds: float) -> str:
+    try:
+        return time.strftime("%m-%d %H:%M:%S", time.localtime(seconds))
+    except (OverflowError, OSError, ValueError):  # no such moment: the record was damaged
+        return "?"
 
 
 def _took(status: RunStatus) -> str:
-    seconds = int((status.ended or time.time()) - status.created)
+    span = (status.ended or time.time()) - status.created
+    if not 0 <= span < 1e10:
+        return "?"
+    seconds = int(span)
     hours, rest = divmod(seconds, 3600)
     return f"{hours}h{rest // 60:02d}" if hours else f"{rest // 60}m{rest % 60:02d}s"
 
@@ -195,13 +241,16 @@ def _plan(settings: Settings, names: Sequence[str], older_than: float | None, ke
     return Plan(more.actions + plan.actions, more.warnings + plan.warnings)
 
 
-def _show_plan(plan: Plan) -> None:
+def _show_plan(plan: Plan, nothing: str = "nothing to clean") -> None:
     for action in plan.actions:
-        size = f"  {action.bytes} bytes" if action.bytes else ""
-        print(output.safe_line(f"{action.kind}  {action.target}{size}  {action.detail}".rstrip()))
+        size = f", {action.bytes} bytes" if action.bytes else ""
+        print(output.safe_line(f"{action.kind.replace('-', ' ')}  {action.target}"))
+        print(output.safe_line(f"    {action.detail}{size}"))
     for warning in plan.warnings:
         print(output.safe_line(f"note: {warning}"))
-    print(f"{len(plan.actions)} actions, {plan.bytes} bytes" if plan.actions else "nothing to clean")
+    count = "1 action" if len(plan.actions) == 1 else f"{len(plan.actions)} actions"
+    size = f", {plan.bytes} bytes" if plan.bytes else ""
+    print(f"{count}{size}" if plan.actions else nothing)
 
 
 def _agreed() -> bool:

@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import click
 
 from mswb import __version__
 from mswb.files.safety import printable
-from mswb.findings import Finding
+from mswb.findings import Finding, Where
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,10 +43,19 @@ format_option = click.option(
 
 
 def prepare_streams() -> None:
-    """Make prints survive a locale that cannot show every character."""
+    """Make prints survive a locale that cannot show every character, and a stdout or stderr that is closed."""
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (open to the end, as stdout is)
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+
+
+def forget_stdout() -> None:
+    """Send what is still to be written to stdout nowhere, since nobody can read it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
@@ -101,6 +110,12 @@ def safe_line(text: str) -> str:
 def width() -> int:
     """Columns to use: the terminal's, COLUMNS, else 80."""
     return max(40, shutil.get_terminal_size((80, 24)).columns)
+
+
+def short_path(path: str | PurePath, base: str | None = None) -> str:
+    """A path relative to ``base`` (the working folder) when it is in it, else as it is."""
+    text, base = os.fspath(path), base or os.getcwd()
+    return os.path.relpath(text, base) if text.startswith(base.rstrip("/") + "/") else text
 
 
 def console() -> Console:
@@ -166,8 +181,10 @@ def _fold(text: str, room: int) -> list[str]:
     return [*pieces, text]
 
 
-def show_findings(findings: Sequence[Finding], root: int | None = None, *, lang: str = "en") -> None:
-    """Print findings, the root first with everything, its consequences as one line each under it."""
+def show_findings(
+    findings: Sequence[Finding], root: int | None = None, *, lang: str = "en", base: str | None = None
+) -> None:
+    """Print findings, the root first with everything, then what followed from it, with places relative to ``base``."""
     out = console()
     order = sorted(range(len(findings)), key=lambda index: (index != root, _rank_of(findings[index].severity)))
     for index in order:
@@ -176,7 +193,7 @@ def show_findings(findings: Sequence[Finding], root: int | None = None, *, lang:
             continue
         _show_one(out, finding, lang)
         followers = [item for item in findings if item.consequence_of == index]
-        _show_followers(out, followers, lang)
+        _show_followers(out, followers, lang, base)
 
 
 def mark(severity: str) -> str:
@@ -194,7 +211,7 @@ def _show_one(out: Console, finding: Finding, lang: str) -> None:
     head = Text(f"{mark(finding.severity)} {finding.code}  ", style=style)
     head.append(printable(finding.title), style="bold")
     out.print(head)
-    where = str(finding.where)
+    where = _place(finding.where, os.getcwd())
     _field(out, labels["where"], where + (f"  ({finding.where.time})" if finding.where.time else ""))
     script = finding.values.get("script_file")
     if script:
@@ -214,11 +231,19 @@ def _show_evidence(out: Console, evidence: str, label: str) -> None:
         _field(out, label if number == 0 else "", "| " + row, fold=False)
 
 
-def _show_followers(out: Console, followers: Sequence[Finding], lang: str) -> None:
+def _place(where: Where, base: str | None) -> str:
+    """A place as text; a file under ``base`` relative to it, so that it fits a line and can be copied."""
+    file = where.file
+    return str(replace(where, file=short_path(file, base) if file else file))
+
+
+def _show_followers(out: Console, followers: Sequence[Finding], lang: str, base: str | None) -> None:
     shown = followers[:8]
     for number, finding in enumerate(shown):
-        place = f"{finding.where}: " if str(finding.where) else ""
-        _field(out, LABELS[lang]["then"] if number == 0 else "", f"{place}{finding.title}", fold=False)
+        place = _place(finding.where, base)
+        title = finding.title if len(finding.title) <= 160 else finding.title[:159] + "…"
+        text = f"{title}  ({place})" if place else title
+        _field(out, LABELS[lang]["then"] if number == 0 else "", text)
     if len(followers) > len(shown):
         _field(out, "", f"… and {len(followers) - len(shown)} more consequences")
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 
 from mswb.cli import output
+from mswb.files.safety import printable
 from mswb.findings import Finding, language
 from mswb.launch.diagnose import Diagnosis, RankState
 
-STYLES = {"failed": "bold red", "succeeded": "bold green", "running": "bold cyan", "unknown": "bold yellow"}
+STYLES = {
+    "stopped": "bold yellow",
+    "failed": "bold red",
+    "succeeded": "bold green",
+    "running": "bold cyan",
+    "unknown": "bold yellow",
+}
 MAX_RANKS = 16
 """Ranks listed in text; the JSON report holds all of them."""
 
@@ -22,17 +29,24 @@ def exit_code(findings: tuple[Finding, ...], verdict: str, strict: bool = False)
 def show(diagnosis: Diagnosis) -> None:
     """Print a diagnosis for a person."""
     out = output.console()
-    out.print(f"{diagnosis.verdict.upper()}  {headline(diagnosis)}", style=STYLES[diagnosis.verdict])
+    word = "stopped" if _was_stopped(diagnosis) else diagnosis.verdict
+    out.print(printable(f"{word.upper()}  {headline(diagnosis)}"), style=STYLES[word])
     _show_ranks(diagnosis)
     if diagnosis.findings:
         out.print()
-    output.show_findings(diagnosis.findings, diagnosis.root, lang=language())
+    elif word == "unknown":
+        out.print("\nthe logs name no error and no exit code is known: the end of this run is not in them")
+    output.show_findings(diagnosis.findings, diagnosis.root, lang=language(), base=diagnosis.path)
+
+
+def _was_stopped(diagnosis: Diagnosis) -> bool:
+    return diagnosis.verdict == "unknown" and any(one.code == "stopped-by-user" for one in diagnosis.findings)
 
 
 def headline(diagnosis: Diagnosis) -> str:
     """What happened in one line: how many ranks, and which one failed first."""
     workers = [rank for rank in diagnosis.ranks if rank.role == "worker"]
-    count = f"{len(workers)} rank{'s' if len(workers) != 1 else ''}" if workers else "no ranks"
+    count = f"{len(workers)} rank{'s' if len(workers) != 1 else ''}" if workers else "no rank has a log"
     if diagnosis.root is None:
         return count
     root = diagnosis.findings[diagnosis.root]

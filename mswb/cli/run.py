@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 
 import click
 
@@ -35,13 +36,19 @@ def run(arguments: tuple[str, ...]) -> int:
     with stream.interrupts() as count:
         started = start(prepared, settings)
         if form == "text":
-            print(output.safe_line(f"run {started.id}, logs in {started.spec.log_dir}"), flush=True)
+            print(output.safe_line(f"run {started.id}"), flush=True)
+            print(output.safe_line(f"logs in {output.short_path(started.spec.log_dir or '')}"), flush=True)
         if prepared.request.detach and not count.asked:
             return _detached(started.id, str(started.spec.log_dir), form)
         request = prepared.request
         silence = settings["silence_s"]
-        stream.watch(started, count, form=form, everything=request.verbose, silence_s=silence, ranks=request.tail)
-        return stream.finish(started.reload(), form=form)
+        try:
+            stream.watch(started, count, form=form, everything=request.verbose, silence_s=silence, ranks=request.tail)
+            return stream.finish(started.reload(), form=form)
+        except BrokenPipeError:
+            text = f"mswb: nobody reads the output any more; run {started.id}: mswb jobs attach {started.id}"
+            print(output.safe_line(text), file=sys.stderr)
+            raise
 
 
 @click.command(context_settings=PASS, add_help_option=False)
@@ -94,14 +101,17 @@ def _detached(run_id: str, log_dir: str, form: str) -> int:
     if form == "json":
         output.emit("run", [], run=run_id, log_dir=log_dir)
     else:
-        print(output.safe_line(f"it goes on by itself: mswb jobs attach {run_id}; mswb jobs stop {run_id}"))
+        print("it goes on by itself; to see it or to end it:")
+        print(output.safe_line(f"  mswb jobs attach {run_id}"))
+        print(output.safe_line(f"  mswb jobs stop {run_id}"))
     return 0
 
 
 def _show_check(prepared: Prepared, findings: tuple[Finding, ...]) -> None:
     interpreter = prepared.interpreter
-    version = interpreter.mindspore_version or "no MindSpore"
-    print(output.safe_line(f"python   {interpreter.path} ({interpreter.version}, {version}; {interpreter.source})"))
+    version = f"MindSpore {interpreter.mindspore_version}" if interpreter.mindspore_version else "no MindSpore"
+    print(output.safe_line(f"python   {interpreter.path}  ({interpreter.source})"))
+    print(output.safe_line(f"         Python {interpreter.version}, {version}"))
     print(output.safe_line(f"folder   {prepared.request.cwd}"))
     print("command  " + output.safe_line(shlex.join(preview(prepared))))
     _show_environment(prepared.overlay)
@@ -115,3 +125,6 @@ def _show_check(prepared: Prepared, findings: tuple[Finding, ...]) -> None:
 def _show_environment(overlay: EnvOverlay) -> None:
     print("\nvariables that the processes get, beside your own:")
     output.show_table(["name", "value", "origin"], [(one.name, one.value, one.origin) for one in overlay.entries])
+    print("origin: user = yours, kept; flag, option = of this command line;")
+    print("article, advice = recommended for MindSpore; mswb = needed by mswb")
+    print("--no_env NAME drops one, --env NAME=VALUE changes it")

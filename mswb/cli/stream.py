@@ -16,10 +16,11 @@ from threading import Event
 from types import FrameType
 
 from mswb.cli import output
+from mswb.cli.jobs import announce
 from mswb.files.safety import printable
 from mswb.flows.run import LogLine, conclude, follow
 from mswb.jobs import control
-from mswb.jobs.runs import Run, read_status
+from mswb.jobs.runs import Run, is_lost, read_status
 from mswb.jobs.spec import Event as RunEvent
 from mswb.launch.noise import is_noise
 from mswb.launch.records import iso, level_of, parse_record
@@ -97,6 +98,9 @@ def finish(run: Run, *, form: str) -> int:
     from mswb.cli import report
     from mswb.launch.diagnose import to_report
 
+    if is_lost(run):
+        announce(control.reap(run))
+        run = run.reload()
     diagnosis = conclude(run)
     if form == "json":
         output.emit_object(to_report(diagnosis))
@@ -105,9 +109,11 @@ def finish(run: Run, *, form: str) -> int:
         report.show(diagnosis)
         print()
         print(output.safe_line(f"logs: {run.spec.log_dir}"))
-    if read_status(run).stopped_by == "user":
+    status = read_status(run)
+    if status.stopped_by == "user":
         return 130
-    return report.exit_code(diagnosis.findings, diagnosis.verdict)
+    unfinished = status.state == "ended" and status.exit_code != 0  # also a run whose supervisor died
+    return max(int(unfinished), report.exit_code(diagnosis.findings, diagnosis.verdict))
 
 
 def shortened(text: str) -> str:
@@ -179,6 +185,9 @@ def _event_fields(event: RunEvent) -> dict[str, object]:
 
 def _event_text(event: RunEvent) -> str:
     who = event.role or "run" if event.rank is None else f"rank {event.rank}"
+    if event.event == "stopping":
+        told = {"stop": "on request", "kill": "at once, on request"}
+        return printable(f"ending the processes: {told.get(event.text, event.text)}")
     code = "" if event.exit_code is None else f", exit code {event.exit_code}"
     text = f": {event.text}" if event.text else ""
     return printable(f"{event.event.replace('-', ' ')}: {who}{code}{text}")

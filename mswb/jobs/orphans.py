@@ -8,13 +8,14 @@ healthy, so they are shown with a plan and never ended unasked.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mswb.jobs import procs
 from mswb.jobs.procs import Process, Table
 from mswb.jobs.runs import is_live, load_run
-from mswb.jobs.spec import MSWB_RUN_ID
+from mswb.jobs.spec import MSWB_EVENTS, MSWB_RUN_ID
 from mswb.plan import Action, Plan, end_process
 from mswb.settings import Settings
 
@@ -58,9 +59,10 @@ def find_own_orphans(settings: Settings) -> list[Orphan]:
     """
     table = procs.scan()
     above = procs.ancestors(table, os.getpid())
-    marks = {pid: procs.environ(pid).get(MSWB_RUN_ID) for pid in table.keys() - above if not table[pid].over}
-    dead = {mark for mark in set(marks.values()) if mark and not _is_live_mark(settings, mark)}
-    return [_orphan(table[pid], procs.environ(pid)) for pid, mark in sorted(marks.items()) if mark in dead]
+    mine = [pid for pid in table.keys() - above if procs.owner(pid) == os.geteuid() and not table[pid].over]
+    marks = {pid: folder for pid in sorted(mine) if (folder := _marked_folder(settings, procs.environ(pid)))}
+    dead = {folder for folder in set(marks.values()) if not (folder.is_dir() and is_live(load_run(folder)))}
+    return [_orphan(table[pid], procs.environ(pid)) for pid, folder in marks.items() if folder in dead]
 
 
 def orphan_plan(orphans: Sequence[Orphan]) -> Plan:
@@ -92,6 +94,10 @@ def _orphan(process: Process, env: dict[str, str] | None, *, child: bool = False
     return Orphan(process, role, rank, procs.stdout_path(process.pid), command, procs.started_at(process.id))
 
 
-def _is_live_mark(settings: Settings, mark: str) -> bool:
-    folder = settings.runs_dir / os.path.basename(mark)
-    return folder.is_dir() and is_live(load_run(folder))
+def _marked_folder(settings: Settings, env: Mapping[str, str]) -> Path | None:
+    """The folder of the run that a process belongs to, also when that run was started with another state folder."""
+    name = os.path.basename(env.get(MSWB_RUN_ID, ""))
+    if not name:
+        return None
+    told = Path(env.get(MSWB_EVENTS, "")).parent
+    return told if told.name == name and told.is_absolute() else settings.runs_dir / name

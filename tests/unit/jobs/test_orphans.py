@@ -16,6 +16,7 @@ from mswb import plan
 from mswb.jobs import orphans
 from mswb.jobs.orphans import Orphan
 from mswb.jobs.runs import is_live, read_status
+from mswb.settings import load_settings
 from mswb.signals import is_alive
 from tests.unit.jobs.conftest import CHILDREN, Lab, carriers
 from tests.waiting import wait_until
@@ -65,6 +66,15 @@ def test_members_of_a_live_run_are_no_orphans(lab: Lab) -> None:
     lab.until_found(run, 1)
     assert run.id not in {mark for one in orphans.find_own_orphans(lab.settings) for mark in [_mark(one)]}
     assert left_behind(lab.logs(run)) == []
+
+
+def test_a_live_run_with_another_state_folder_has_no_orphans(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = lab.start(lab.spec(["forever"]))
+    lab.until_found(run, 1)
+    monkeypatch.setenv("MSWB_STATE_DIR", str(tmp_path / "another"))
+    assert run.id not in {_mark(one) for one in orphans.find_own_orphans(load_settings())}
 
 
 def test_members_of_a_run_whose_folder_is_gone(lab: Lab) -> None:
