@@ -24,16 +24,15 @@ from mswb.jobs import procs, runs
 from mswb.jobs.procs import Process
 from mswb.jobs.recorder import COPY_FILE, EVENTS_FILE, STATUS_FILE, append_events, event_line
 from mswb.jobs.runs import SPEC_FILE, Run, is_here, is_lost, load_run, shim_of
-from mswb.jobs.spec import Event, JobSpec, RunStatus, write_record
+from mswb.jobs.spec import LOST_EXIT_CODE, Event, JobSpec, ProcessStatus, RunStatus, write_record
 from mswb.settings import Settings
-from mswb.signals import END_LADDER, Ladder, end, is_alive, send
+from mswb.signals import END_LADDER, Ladder, ProcessId, end, is_alive, send
 
 START_WAIT_S = 30.0
 POLL_S = 0.05
 EVENT_BYTES = 4 << 20
 """The most that one call of :func:`read_events` reads."""
 KILL_LADDER: Ladder = ((signal.SIGKILL, 5.0),)
-LOST_EXIT_CODE = 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +78,12 @@ def request_stop(run: Run, *, kill: bool = False) -> bool:
     status = run.status
     if status is None or status.state == "ended":
         return False
-    if is_lost(run):
+    shim = _supervisor(run, status)
+    if is_lost(run) or (shim is None and is_here(status)):
         return bool(reap(run, KILL_LADDER if kill else END_LADDER).ended)
-    if not is_here(status):
+    if shim is None:
         raise stop("run-elsewhere", values={"id": run.id, "host": status.host})
-    return send(shim_of(status), signal.SIGUSR1 if kill else signal.SIGTERM)
+    return send(shim, signal.SIGUSR1 if kill else signal.SIGTERM)
 
 
 def wait(run: Run, timeout: float | None = None, on_event: Callable[[Event], None] | None = None) -> Run:
@@ -145,9 +145,9 @@ def members(run: Run) -> list[Process]:
     if status is None or not is_here(status):
         return []
     table = procs.scan()
-    known = {one.pid for one in status.processes if _same(table.get(one.pid), one.start_time)}
-    shim = {status.pid} if is_alive(shim_of(status)) else set()
-    roots = known | procs.marked(table, run.id)
+    shim = {status.pid} if _supervisor(run, status) else set()
+    marked = procs.marked(table, run.id)
+    roots = marked | {one.pid for one in status.processes if one.pid in table and _is_same(table[one.pid], one)}
     pids = (roots | procs.descendants(table, roots | shim)) - shim - procs.ancestors(table, os.getpid())
     return [table[pid] for pid in sorted(pids) if not table[pid].over]
 
@@ -195,8 +195,24 @@ def _write_end(run: Run, status: RunStatus, ended: Iterable[Process]) -> None:
     write_record(run.folder / STATUS_FILE, status)
 
 
-def _same(process: Process | None, start_time: int) -> bool:
-    return process is not None and process.id.start_time == start_time
+def _supervisor(run: Run, status: RunStatus) -> ProcessId | None:
+    """The live shim of a run of this host, known by pid, start time, and the run's folder as its last argument.
+
+    The folder's files may have been edited or mixed up, and no other process may be signalled for it.
+    """
+    shim = shim_of(status)
+    if not is_here(status) or not is_alive(shim):
+        return None
+    words = procs.arguments(shim.pid)
+    return shim if words and os.path.basename(words[-1]) == run.id else None
+
+
+def _is_same(process: Process, recorded: ProcessStatus) -> bool:
+    """Whether a process is the recorded one although its environment may have lost our mark: it writes to its log."""
+    if process.id.start_time != recorded.start_time or not recorded.log:
+        return False
+    output = procs.stdout_path(process.pid)
+    return output is not None and os.path.realpath(output) == os.path.realpath(recorded.log)
 
 
 def _deliver(run: Run, offset: int, on_event: Callable[[Event], None] | None) -> int:

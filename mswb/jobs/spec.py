@@ -16,8 +16,9 @@ the exit codes even after it was copied to another machine.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -28,6 +29,8 @@ Role = Literal["worker", "scheduler", "launcher", "command"]
 State = Literal["starting", "running", "stopping", "ended"]
 ProcessState = Literal["starting", "running", "ended"]
 
+LOST_EXIT_CODE = 70
+"""The exit code of a run whose shim died, and whose members were ended by a later client."""
 MSWB_RUN_ID = "MSWB_RUN_ID"
 """In the environment of every member of a run; how members are found whatever their session or parent."""
 
@@ -162,6 +165,12 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 _T = TypeVar("_T")
 
+# Python names a byte that is no UTF-8 by a lone surrogate, which JSON can't hold; its stand-in is a character of the
+# last private plane, which no real text uses.
+_TO_STAND_IN = {0xDC00 + byte: 0x10DC00 + byte for byte in range(0x80, 0x100)}
+_FROM_STAND_IN = {stand_in: surrogate for surrogate, stand_in in _TO_STAND_IN.items()}
+_STAND_IN_BYTES = (chr(0x10DC80).encode()[:3], chr(0x10DCC0).encode()[:3])
+
 
 def read_record(path: Path, kind: type[_T]) -> _T:
     """Read a JSON file of a run folder.
@@ -172,6 +181,8 @@ def read_record(path: Path, kind: type[_T]) -> _T:
     with open(open_regular(path), "rb") as file:
         raw = file.read(64 << 20)
     try:
+        if any(mark in raw for mark in _STAND_IN_BYTES):
+            return msgspec.convert(_restored(msgspec.json.decode(raw)), kind, str_keys=True)
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, msgspec.ValidationError) as problem:
         raise stop("path-unreadable", values={"path": str(path), "reason": str(problem)}) from None
@@ -179,4 +190,23 @@ def read_record(path: Path, kind: type[_T]) -> _T:
 
 def write_record(path: Path, record: msgspec.Struct) -> None:
     """Write a record atomically (0600)."""
-    write_atomic(path, msgspec.json.encode(record))
+    write_atomic(path, encode(record))
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    """A record as JSON. Paths and variables need not be UTF-8: odd bytes get stand-ins, which reading undoes."""
+    try:
+        return msgspec.json.encode(record)
+    except UnicodeEncodeError:
+        plain = json.dumps(msgspec.to_builtins(record), ensure_ascii=False, separators=(",", ":"))
+        return plain.translate(_TO_STAND_IN).encode()
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.translate(_FROM_STAND_IN)
+    if isinstance(value, list):
+        return [_restored(item) for item in value]
+    if isinstance(value, dict):
+        return {_restored(name): _restored(item) for name, item in value.items()}
+    return value

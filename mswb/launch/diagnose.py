@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from mswb import __version__
 from mswb.findings import Finding, Language, Where, as_consequence, language, make, stop
+from mswb.jobs.spec import LOST_EXIT_CODE
 from mswb.launch import hang, health
 from mswb.launch.clocks import measure_clocks
 from mswb.launch.discover import LogSet, discover
@@ -382,6 +383,9 @@ def _others(
         yield make("stale-logs", where=where, values={"path": view.file.path}, lang=lang)
     if evidence.stopped_by_user and root is None:
         yield make("stopped-by-user", where=Where(file=logs.root), lang=lang)
+    status = evidence.status
+    if root is None and status is not None and status.exit_code == LOST_EXIT_CODE:
+        yield make("supervisor-lost", where=Where(file=logs.root), evidence=status.message, lang=lang)
 
 
 def _ranks(

@@ -85,12 +85,14 @@ def test_a_killed_client_leaves_the_run_and_another_one_stops_it(workspace: Work
 def test_a_killed_supervisor_is_noticed_and_the_rest_ended(workspace: Workspace) -> None:
     client = workspace.begin(*plain(workspace))
     wait_until(lambda: is_running(workspace))
+    client.kill()  # the client would end the rest itself
+    client.communicate()
     os.kill(shim_pid(workspace), signal.SIGKILL)
-    finish(client)
     assert len(marked_processes(workspace.folder)) == 2
     listed = workspace.mswb("jobs", "list")
     assert "had lost its supervisor; ended:" in listed.stderr
     assert marked_processes(workspace.folder) == []
+    assert workspace.mswb("diagnose", "ms_run_log", "--format", "json").root["code"] == "supervisor-lost"
     assert newest_status(workspace)["state"] == "ended"
 
 

@@ -98,7 +98,10 @@ def test_following_ends_with_an_interrupt(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mswb", "logs", str(tmp_path), "-f"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    assert "step 1 loss" in process.stdout.readline()
-    os.kill(process.pid, signal.SIGINT)
-    process.communicate(timeout=30)
+    try:
+        assert "step 1 loss" in process.stdout.readline()
+        os.kill(process.pid, signal.SIGINT)
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert process.returncode == 130
