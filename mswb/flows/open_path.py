@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from mswb.findings import MswbError, stop
@@ -16,9 +17,9 @@ def resolve_logs(text: str, settings: Settings) -> Path:
     """
     from mswb.jobs.runs import find_run
 
-    path = Path(text).expanduser()
-    if path.exists():
-        return path
+    name = os.path.expanduser(text)
+    if os.path.exists(name):  # unlike Path's, it answers also for a name that no file can have
+        return Path(name)
     try:
         run = find_run(settings, text)
     except MswbError:

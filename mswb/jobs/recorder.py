@@ -12,11 +12,9 @@ import queue
 import threading
 from pathlib import Path
 
-import msgspec
-
 from mswb.files.safety import write_atomic
 from mswb.findings import MswbError
-from mswb.jobs.spec import Event, RunStatus
+from mswb.jobs.spec import Event, RunStatus, encode
 
 STATUS_FILE = "status.json"
 EVENTS_FILE = "events.jsonl"
@@ -40,7 +38,7 @@ class Recorder:
 
     def status(self, status: RunStatus, *, copy: bool) -> None:
         """Replace status.json, and with ``copy`` also run.json in the log folder."""
-        self._queue.put((msgspec.json.encode(status), copy and self._copy is not None))
+        self._queue.put((encode(status), copy and self._copy is not None))
 
     def close(self, timeout_s: float) -> bool:
         """Wait until all is written; False when the disk did not take it in time."""
@@ -78,7 +76,7 @@ class Recorder:
 
 def event_line(event: Event) -> bytes:
     """One event as a line of events.jsonl."""
-    return msgspec.json.encode(event) + b"\n"
+    return encode(event) + b"\n"
 
 
 def append_events(folder: Path, lines: bytes) -> None:

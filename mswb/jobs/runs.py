@@ -104,8 +104,8 @@ def find_run(settings: Settings, name: str) -> Run:
     Raises:
         MswbError: ``run-unknown``, or ``run-ambiguous`` when several ids begin so.
     """
-    folder = Path(name).expanduser()
-    if os.sep in name and (folder / SPEC_FILE).is_file():
+    folder = Path(os.path.expanduser(name))
+    if os.sep in name and os.path.isfile(folder / SPEC_FILE):
         return load_run(folder.absolute())
     folders = list(_folders(settings))
     if name == "latest" and folders:

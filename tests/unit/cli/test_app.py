@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from mswb import __version__
 from mswb.cli import output
 from mswb.cli.app import COMMANDS, run
 from mswb.findings import make
+from mswb.jobs.spec import RunStatus, write_record
 
 HEAVY = ("textual", "numpy", "onnx", "onnxruntime", "mindspore", "watchdog", "re2", "psutil")
 
@@ -164,3 +166,38 @@ def test_check_starts_nothing_and_lists_origins(home: Path, capsys: pytest.Captu
     origins = {one["name"]: one["origin"] for one in report["environment"]}
     assert origins["HCCL_WHITELIST_DISABLE"] == "article" and origins["PYTHONPATH"] == "mswb"
     assert not (home / "ms_run_log").exists()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["explain", "hang"], ["explain", "hang", "--format", "json"]])
+@pytest.mark.parametrize(("stdout", "code"), [("/dev/full", 2), (None, 0)])
+def test_a_stdout_that_is_full_or_closed(arguments: list[str], stdout: str | None, code: int) -> None:
+    redirection = ">&-" if stdout is None else f">{stdout}"
+    command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "mswb", *arguments]
+    done = subprocess.run(command, env=_environment(), stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == code
+    assert len(lines_of(done.stderr)) == (1 if stdout else 0)
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a" * 5000 + "/b", "~nobody-of-this-name/x"])
+@pytest.mark.parametrize("command", [["diagnose"], ["jobs", "show"]])
+def test_a_name_that_no_file_can_have(command: list[str], name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*command, name]) == 2
+    assert len(lines_of(capsys.readouterr().err)) == 1
+
+
+def test_a_record_with_impossible_times_is_listed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = home / "state" / "runs" / "20260101_000000_1"
+    folder.mkdir(parents=True)
+    status = RunStatus(
+        id="20260101_000000_1", kind="launch", backend="direct", title="a.py", cwd="/", host="h", boot_id="b", pid=1,
+        start_time=1, state="ended", created=-1e300, heartbeat=1e300, ended=1e300, exit_code=0,
+    )  # fmt: skip
+    write_record(folder / "status.json", status)
+    assert run(["jobs", "list"]) == 0
+    assert "succeeded" in capsys.readouterr().out
+
+
+def _environment() -> dict[str, str]:
+    import mswb
+
+    return {**os.environ, "PYTHONPATH": str(Path(mswb.__file__).parent.parent)}

@@ -234,6 +234,26 @@ def test_a_reused_pid_is_not_signalled(lab: Lab) -> None:
     assert [one.ended for one in control.reap_lost(lab.settings)] == [()]
 
 
+@pytest.mark.parametrize("named", ["supervisor", "member"])
+def test_a_record_that_names_an_unrelated_process_does_not_end_it(lab: Lab, named: str) -> None:
+    """Mixed up by hand: pid and start time are right, but it is neither a shim nor does it write to the log."""
+    run = lab.start(lab.command("true"))
+    status = lab.ended(run)
+    with subprocess.Popen(["sleep", "600"]) as stranger:
+        it = identify(stranger.pid)
+        assert it is not None
+        status.state = "running"
+        one = status if named == "supervisor" else status.processes[0]
+        one.pid, one.start_time = it.pid, it.start_time
+        write_record(run.folder / "status.json", status)
+        assert control.members(run.reload()) == []
+        assert not control.request_stop(run.reload())
+        control.reap_lost(lab.settings)
+        assert stranger.poll() is None
+        stranger.kill()
+    assert runs.run_state(run.reload()) != "running"
+
+
 def test_the_supervisor_fails(lab: Lab) -> None:
     """An exception inside it is written down, and everything is ended."""
     spec = lab.spec(["forever", "forever"], backend="direct")
