@@ -162,7 +162,7 @@ def make(
     return Finding(
         code=code,
         severity=severity or entry.severity,
-        title=_fill(words.title, known),
+        title=_fill(words.title, known).rstrip(),
         where=where,
         evidence=evidence,
         cause=_fill(words.cause, known),

@@ -56,7 +56,8 @@ def headline(diagnosis: Diagnosis) -> str:
 
 def _show_ranks(diagnosis: Diagnosis) -> None:
     order = {"failed": 0, "killed": 1, "silent": 2}
-    ranks = sorted(diagnosis.ranks, key=lambda rank: order.get(rank.state, 3))
+    first = None if diagnosis.root is None else diagnosis.findings[diagnosis.root].where.file
+    ranks = sorted(diagnosis.ranks, key=lambda rank: (rank.file != first, order.get(rank.state, 3)))
     shown = ranks[:MAX_RANKS]
     rows = [_row(rank, diagnosis.path) for rank in shown]
     output.show_table(["rank", "state", "exit", "last line", "errors", "file"], rows, right=(2, 4))

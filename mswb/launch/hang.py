@@ -85,7 +85,7 @@ def as_failure(suspect: Suspect, code: str) -> Failure:
         values["silent_s"] = suspect.silent_s
     values |= {"missing": who, "place": ""}
     if standing is not None and (place := standing.place) is not None:
-        values |= {**place.values(), "place": f" at {place.function} ({place.file}:{place.line})"}
+        values |= {**place.values(), "place": f"at {place.function} ({place.file}:{place.line})"}
     line, offset, evidence = last_words(view)
     if standing is not None:
         line, offset, evidence = standing.line, standing.offset, standing.evidence
