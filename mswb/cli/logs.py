@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Iterator
 
@@ -69,24 +70,29 @@ def logs(
     if sections:
         return _print_sections(flow.sections(place, selection), form)
     if not follow:
-        _print(flow.read(place, selection), form, quiet)
+        if not _print(flow.read(place, selection), form, quiet) and form == "text":
+            print("mswb: no line fits", file=sys.stderr)
         return 0
     with stream.interrupts() as count:
         _print(flow.follow(place, selection, lambda: bool(count.asked)), form, quiet)
     return 130
 
 
-def _print(lines: Iterator[MergedLine | None], form: str, quiet: bool) -> None:
+def _print(lines: Iterator[MergedLine | None], form: str, quiet: bool) -> int:
+    """Print the lines and return how many there were."""
+    count = 0
     for line in lines:
         if line is None or (quiet and is_noise(line.text)):
             continue
+        count += 1
         if form == "json":
             record = line._asdict()
             moment = iso(line.time) if line.time is not None else None
             output.emit_object({**record, "time": moment, "text": printable(line.text)})
         else:
-            name = line.role if line.rank is None else str(line.rank)
+            name = line.role if line.rank is None else f"rank {line.rank}"
             print(f"[{name}] {printable(line.text)}", flush=True)
+    return count
 
 
 def _print_sections(lines: Iterator[tuple[str, int | None, str]], form: str) -> int:
@@ -94,7 +100,7 @@ def _print_sections(lines: Iterator[tuple[str, int | None, str]], form: str) -> 
         if form == "json":
             output.emit_object({"role": role, "rank": rank, "text": printable(text)})
         else:
-            print(f"[{role if rank is None else rank}] {printable(text)}")
+            print(f"[{role if rank is None else f'rank {rank}'}] {printable(text)}")
     return 0
 
 
@@ -126,7 +132,9 @@ def _integers(text: str, flag: str) -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,7})(?:-(\d{1,7}))?\s*", part)
         if match is None:
-            raise _wrong(flag, text, "numbers, as 0,3-5")
+            raise _wrong(
+                flag, text, "numbers, as 0,3-5" + (f", or one of {', '.join(ROLES)}" if flag == "--rank" else "")
+            )
         first, last = int(match.group(1)), int(match.group(2) or match.group(1))
         found += range(first, min(last, first + 100_000) + 1)
     return found

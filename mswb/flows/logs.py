@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mswb.files.follow import last_state
@@ -49,7 +49,8 @@ def follow(path: Path, selection: Selection, cancelled: Callable[[], bool]) -> I
         if line.line <= counted.get(line.file, 0):
             yield line
     with FollowSet([]) as files:
-        readers = _Readers(logs, marks, selection)
+        # What arrives now is later than any --since; prints carry no time that could tell.
+        readers = _Readers(logs, marks, replace(selection, since=None))
         for name, mark in marks.items():
             files.add(name, start=mark.offset)
         known = set(marks)

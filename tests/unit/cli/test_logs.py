@@ -61,7 +61,7 @@ def test_routine_lines_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> No
 def test_sections_are_shown_in_the_articles_form(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["logs", str(SAMPLES / "glog1"), "--sections", "--rank", "0"]) == 0
     shown = capsys.readouterr().out
-    assert "[0] [GRAPH_BUILD] GraphId: " in shown and "NodeCount: " in shown
+    assert "[rank 0] [GRAPH_BUILD] GraphId: " in shown and "NodeCount: " in shown
     assert run(["logs", str(SAMPLES / "vlog_kernel_launch"), "--sections"]) == 0
     assert "[KERNEL_LAUNCH] Kernel: Default/fc-Dense/MatMul-op0" in capsys.readouterr().out
 
@@ -75,7 +75,7 @@ def test_following_shows_what_is_there_and_what_comes(tmp_path: Path) -> None:
     done = threading.Event()
 
     def read() -> None:
-        for line in follow(folder, Selection(), done.is_set):
+        for line in follow(folder, Selection(since=1), done.is_set):  # the print of a new rank has no time
             if line is not None:
                 seen.append(f"{line.rank}:{line.line}:{line.text.split('] ')[-1]}")
 
