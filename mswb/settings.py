@@ -128,9 +128,7 @@ def boot_id() -> str:
         return ""
 
 
-def _resolve(
-    name: str, known: _Known, env: Mapping[str, str], table: Mapping[str, Any], path: Path
-) -> Setting:
+def _resolve(name: str, known: _Known, env: Mapping[str, str], table: Mapping[str, Any], path: Path) -> Setting:
     if env.get(known.variable):
         raw, source = env[known.variable], f"environment {known.variable}"
     elif name in table:

@@ -16,7 +16,7 @@ from mswb.findings import MswbError
 @given(st.text())
 def test_printable_is_one_line_without_controls(text: str) -> None:
     shown = safety.printable(text)
-    assert not any(ord(char) < 32 and char != "\t" or 0x7F <= ord(char) <= 0x9F for char in shown)
+    assert not any((ord(char) < 32 and char != "\t") or 0x7F <= ord(char) <= 0x9F for char in shown)
     assert len(shown.splitlines()) <= 1
 
 

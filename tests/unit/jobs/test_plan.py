@@ -96,7 +96,7 @@ def test_ends_a_process_that_ignores_sigterm(child: ProcessId, monkeypatch: pyte
 
 def test_ends_a_stopped_process(child: ProcessId) -> None:
     send(child, signal.SIGSTOP)
-    assert end([child], ((signal.SIGTERM, 10.0),)) == []
+    assert end([child], ((signal.SIGUSR1, 10.0),)) == []
 
 
 def test_a_reused_pid_is_left_alone(child: ProcessId) -> None:
