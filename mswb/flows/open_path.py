@@ -13,7 +13,7 @@ def resolve_logs(text: str, settings: Settings) -> Path:
     """The log folder or file that ``text`` names: an existing path, else a run's id, prefix or ``latest``.
 
     Raises:
-        MswbError: ``path-missing`` when it is neither.
+        MswbError: ``path-missing`` when it is neither; ``no-runs``, ``run-ambiguous``.
     """
     from mswb.jobs.runs import find_run
 
@@ -22,7 +22,9 @@ def resolve_logs(text: str, settings: Settings) -> Path:
         return Path(name)
     try:
         run = find_run(settings, text)
-    except MswbError:
+    except MswbError as error:
+        if error.finding.code in ("no-runs", "run-ambiguous"):
+            raise
         raise stop("path-missing", values={"path": text}) from None
     if run.spec.log_dir and Path(run.spec.log_dir).is_dir():
         return Path(run.spec.log_dir)

@@ -102,13 +102,15 @@ def find_run(settings: Settings, name: str) -> Run:
     """The run with this id, a unique beginning of an id, a path of its folder, or ``latest``.
 
     Raises:
-        MswbError: ``run-unknown``, or ``run-ambiguous`` when several ids begin so.
+        MswbError: ``no-runs``, ``run-unknown``, or ``run-ambiguous`` when several ids begin so.
     """
     folder = Path(os.path.expanduser(name))
     if os.sep in name and os.path.isfile(folder / SPEC_FILE):
         return load_run(folder.absolute())
     folders = list(_folders(settings))
-    if name == "latest" and folders:
+    if name == "latest":
+        if not folders:
+            raise stop("no-runs", values={"folder": str(settings.runs_dir)})
         return load_run(folders[0])
     matches = [one for one in folders if one.name == name] or [one for one in folders if one.name.startswith(name)]
     if len(matches) == 1 and name:

@@ -10,7 +10,7 @@ import re
 
 _TEXTS = (
     r"tcp_comm\.cc:\d+\] Connect\] Connection \d+ source",
-    r"tcp_comm\.cc:\d+\] (?:Connect|Disconnect|SetMessageHandler|StartServerSocket|Initialize|Finalize)\]",
+    r"tcp_comm\.cc:\d+\] (?:Connect|Disconnect|SetMessageHandler|Initialize|Finalize)\] ",
     r"tcp_(?:client|server)\.cc:\d+\] ",
     r"Register\] Failed to connect to the meta server node url",
     r"ReconnectWithTimeoutWindow\]",
@@ -27,12 +27,21 @@ _TEXTS = (
     r"The worker node start sync start!",
     r"Start the (?:client|server) event loop|has been disconnected|Delete (?:connection|file descriptor)",
     r"The '--tail_worker_log' is:-2,",
+    r"ReassignNodeRank\] Rank ids are already set",
+    r"Distributed job is spawned",
+    r"For 'context\.set_context', the parameter '\w+' will be deprecated",
     r"topology/(?:meta_server_node|compute_graph_node)\.cc:\d+\] (?:Initialize|PostProcess|Register|Finalize)\]",
 )
 _NOISE = re.compile("|".join(f"(?:{text})" for text in _TEXTS))
+_HARMLESS_FAILURE = re.compile(
+    r"Failed to connect to the meta server node url|ReconnectWithTimeoutWindow\]|Handshake\] .*errno: 2\b|unavailable"
+)
+"""Tries that fail while the scheduler is not up yet; a record about any other failure is shown."""
 _QUIET = ("[INFO]", "[DEBUG]", "[WARNING]", "[V")
 
 
 def is_noise(text: str) -> bool:
     """Whether a line is a routine record. Errors and what the script prints never are."""
-    return text.startswith(_QUIET) and "rank id:" not in text and _NOISE.search(text) is not None
+    if not text.startswith(_QUIET) or "rank id:" in text or _NOISE.search(text) is None:
+        return False
+    return "ail" not in text or _HARMLESS_FAILURE.search(text) is not None
