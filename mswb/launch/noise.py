@@ -33,8 +33,9 @@ _TEXTS = (
     r"topology/(?:meta_server_node|compute_graph_node)\.cc:\d+\] (?:Initialize|PostProcess|Register|Finalize)\]",
 )
 _NOISE = re.compile("|".join(f"(?:{text})" for text in _TEXTS))
+_FAILURE = re.compile(r"\b[Ff]ail|\b[Ee]rror\b")
 _HARMLESS_FAILURE = re.compile(
-    r"Failed to connect to the meta server node url|ReconnectWithTimeoutWindow\]|Handshake\] .*errno: 2\b|unavailable"
+    r"Failed to connect to the meta server node url|ReconnectWithTimeoutWindow\]|Handshake\] .*errno: 2\b"
 )
 """Tries that fail while the scheduler is not up yet; a record about any other failure is shown."""
 _QUIET = ("[INFO]", "[DEBUG]", "[WARNING]", "[V")
@@ -44,4 +45,4 @@ def is_noise(text: str) -> bool:
     """Whether a line is a routine record. Errors and what the script prints never are."""
     if not text.startswith(_QUIET) or "rank id:" in text or _NOISE.search(text) is None:
         return False
-    return "ail" not in text or _HARMLESS_FAILURE.search(text) is not None
+    return _FAILURE.search(text) is None or _HARMLESS_FAILURE.search(text) is not None
