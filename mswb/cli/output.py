@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mswb import __version__
-from mswb.files.safety import printable
+from mswb.files.safety import UNSAFE, printable
 from mswb.findings import Finding, Where
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ EMPTY: dict[str, dict[str, Any]] = {"diagnose": {"verdict": "unknown", "root": 0
 def emit_object(report: Mapping[str, Any]) -> None:
     """Write one JSON object on a line of its own."""
     plain = to_plain(report)
-    sys.stdout.write(json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    # JSON escapes C0 itself. A terminal acts on these too, and the escaped form means the same to a program.
+    sys.stdout.write(UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
     sys.stdout.flush()
 
 

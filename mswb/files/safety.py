@@ -15,7 +15,7 @@ from pathlib import Path
 from mswb.findings import stop
 
 # C0 but tab, DEL, C1 (an 8-bit CSI or OSC starts there), line separators, and the bidi controls that reorder text.
-_UNSAFE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+UNSAFE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 MAX_SHOWN = 4000
 """Characters of one line that are shown; the rest is counted, not drawn."""
 
@@ -23,7 +23,7 @@ MAX_SHOWN = 4000
 def printable(text: str, limit: int = MAX_SHOWN) -> str:
     """``text`` as one line that no terminal acts on: controls become ``\\xNN``, the tail is cut and counted."""
     cut = text[:limit]
-    safe = _UNSAFE.sub(_escape, cut) if not cut.isascii() or not cut.isprintable() else cut
+    safe = UNSAFE.sub(_escape, cut) if not cut.isascii() or not cut.isprintable() else cut
     rest = len(text) - len(cut)
     return f"{safe} … +{rest} characters" if rest else safe
 

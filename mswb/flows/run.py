@@ -129,7 +129,8 @@ def follow(run: runs.Run, cancelled: Callable[[], bool]) -> Iterator[LogLine | E
 
 def conclude(run: runs.Run) -> Diagnosis:
     """The diagnosis of a run that has ended (or of one that goes on)."""
-    return diagnose(Path(run.spec.log_dir or run.folder))
+    log_dir = run.spec.log_dir
+    return diagnose(Path(log_dir) if log_dir and os.path.isdir(log_dir) else run.folder)
 
 
 class _LineReader:

@@ -112,7 +112,7 @@ def diagnose(
         scans = scan_files([file.path for file in logs.files], cancelled=cancelled, progress=progress)
         logs = replace(logs, files=logs.files[: len(scans)])  # fewer when it was cancelled
         evidence = gather(logs, (hit.text for scan in scans for hit in scan.hits))
-        if not logs.files and evidence.status is None and evidence.exit_code is None:
+        if not (logs.files or evidence.status or evidence.by_rank) and evidence.exit_code is None:
             raise stop("no-logs", where=Where(file=str(path)), values={"path": str(path)}, lang=lang)
         told = [with_stamps(read_failures(scan), origins.get(scan.path)) for scan in scans]
         views, stale = without_stale(build_views(logs, scans, told, evidence))
@@ -194,7 +194,8 @@ def _candidates(views: Sequence[View], evidence: Evidence, now: float, clocks: d
 
 def _own_failures(views: Sequence[View], evidence: Evidence) -> list[tuple[View, Failure]]:
     """Every failure that a process tells of, and every death without a word."""
-    found = [(view, _late(failure, view, evidence)) for view in views for failure in view.failures]
+    told_of = ((view, failure) for view in views for failure in view.failures if not _outlived(view, failure))
+    found = [(view, _late(failure, view, evidence)) for view, failure in told_of]
     silent = [view for view in views if view.silent_death]
     told = [failure for _, failure in found if failure.kind == "root"]
     for view in silent:
@@ -206,6 +207,13 @@ def _own_failures(views: Sequence[View], evidence: Evidence) -> list[tuple[View,
             continue
         found.append((view, silent_failure(view, evidence)))
     return found
+
+
+def _outlived(view: View, failure: Failure) -> bool:
+    """Whether a process ended well although its log has words of a deadly signal: it printed them, or a child died."""
+    if failure.code != "killed-by-signal" or view.role not in ("worker", "unknown"):
+        return False
+    return view.exit_code == 0 or (view.exit_code is None and health.said_goodbye(view))
 
 
 def _late(failure: Failure, view: View, evidence: Evidence) -> Failure:
@@ -287,10 +295,10 @@ def _never_joined(view: View, timeout: _Candidate) -> _Candidate:
 
 def _distinct(candidates: Iterable[_Candidate], root: _Candidate) -> list[_Candidate]:
     """One candidate for each file and code, without what the root's own block says again."""
-    seen = {(root.view.file.path, root.failure.code)}
+    seen = {(root.view.file.path, root.view.rank, root.failure.code)}
     kept = []
     for one in candidates:
-        key = (one.view.file.path, one.failure.code)
+        key = (one.view.file.path, one.view.rank, one.failure.code)
         if key not in seen:
             seen.add(key)
             kept.append(one)
@@ -378,6 +386,11 @@ def _others(
         values = {"node": node, "skew_s": round(offset / 1e6, 3)}
         yield make("clock-skew", where=Where(node=node), values=values, lang=lang)
     yield from health.drifts(views, lang)
+    for view in views:
+        if view.scan.problem:
+            values = {"path": view.file.path, "reason": view.scan.problem}
+            where = Where(rank=view.rank, file=view.file.path)
+            yield make("path-unreadable", where=where, severity="warning", values=values, lang=lang)
     for view in stale:
         where = Where(rank=view.rank, file=view.file.path)
         yield make("stale-logs", where=where, values={"path": view.file.path}, lang=lang)

@@ -134,7 +134,10 @@ def discover(path: str | os.PathLike[str]) -> LogSet:
     log, record = os.path.join(name, "log"), os.path.join(name, "status.json")
     if not os.path.isfile(os.path.join(name, "spec.json")):
         return _folder(os.path.realpath(name))
-    found = _folder(os.path.realpath(log if os.path.isdir(log) else name))
+    if os.path.islink(log) and not os.path.isdir(log):  # the job, or somebody, deleted the folder of the logs
+        found = LogSet(os.path.realpath(name), (), {})
+    else:
+        found = _folder(os.path.realpath(log if os.path.isdir(log) else name))
     return replace(found, status_path=record) if os.path.isfile(record) else found
 
 

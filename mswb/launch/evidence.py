@@ -29,7 +29,7 @@ _STOPS = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 _USER_STOP = re.compile(r"msrun process received SIGINT")
 _OOM = re.compile(
     r"[Oo]ut of memory: Kill(?:ed)? process (\d+)|Memory cgroup out of memory|oom-kill:|invoked oom-killer"
-    r"|oom_kill\s+[1-9]\d*"
+    r"|oom_kill\s+[1-9]\d*|OOMKilled(?!\"?\s*[:=]\s*\"?[Ff]alse)"
 )
 _RANK_IN_NAME = re.compile(r"(?:rank|worker|exit_code)[_.-]?(\d{1,7})")
 _RANK_IN_TEXT = re.compile(r"(?im)^\W*(?:rank|worker)[ _.:=-]{0,2}(\d{1,7})\W[^\d\n-]{0,40}(-?\d{1,6})\s*$")
@@ -41,13 +41,15 @@ class Evidence:
     """What is known beside the logs.
 
     ``exit_code`` is the whole job's (shell form: 128 + signal is turned into the negative signal); the maps hold single
-    workers'. ``oom`` is the text that shows an out-of-memory kill, ``oom_pids`` the processes it names.
+    workers', and ``code_files`` says in which file they stand (the job's: for None). ``oom`` is the text that shows an
+    out-of-memory kill, ``oom_pids`` the processes it names.
     """
 
     status: RunStatus | None = None
     exit_code: int | None = None
     by_pid: Mapping[int, int] = field(default_factory=dict)
     by_rank: Mapping[int, int] = field(default_factory=dict)
+    code_files: Mapping[int | None, str] = field(default_factory=dict)
     stopped_by_user: bool = False
     oom: str = ""
     oom_file: str | None = None
@@ -66,13 +68,15 @@ def gather(logs: LogSet, words: Iterable[str]) -> Evidence:
     status = _status(logs.status_path)
     texts = {name: _text(path) for name, path in sorted(logs.evidence.items())}
     said = list(words)
+    ranks = list(_codes_of_ranks(texts))
     by_pid = {int(pid): int(code) for text in said for pid, code in _WORKER_EXIT.findall(text)}
     oom_file, oom = next(((name, text) for name, text in texts.items() if _OOM.search(text)), (None, ""))
     return Evidence(
         status=status,
         exit_code=_job_code(status, texts),
         by_pid=by_pid,
-        by_rank=dict(_codes_of_ranks(texts)),
+        by_rank={rank: code for rank, code, _ in ranks},
+        code_files={None: _job_file(logs, texts), **{rank: logs.evidence[name] for rank, _, name in ranks}},
         stopped_by_user=(status is not None and status.stopped_by == "user") or _stopped_from_outside(logs, texts),
         oom=_oom_line(oom) or ("memory.events: oom_kill" if status is not None and status.oom_kills else ""),
         oom_file=logs.evidence.get(oom_file) if oom_file else None,
@@ -80,16 +84,16 @@ def gather(logs: LogSet, words: Iterable[str]) -> Evidence:
     )
 
 
-def _codes_of_ranks(texts: Mapping[str, str]) -> Iterator[tuple[int, int]]:
-    """Exit codes of single ranks: a file each (``exit_code_3``), or a line each (``rank 3: 137``)."""
+def _codes_of_ranks(texts: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    """(rank, exit code, file) of single ranks: a file each (``exit_code_3``), or a line each (``rank 3: 137``)."""
     for name, text in texts.items():
         if not _tells_codes(name):
             continue
         match = _RANK_IN_NAME.search(os.path.basename(name))
         code = exit_code_of(text) if match is not None else None
         if match is not None and code is not None:
-            yield int(match.group(1)), code
-        yield from ((int(rank), as_signal(int(value))) for rank, value in _RANK_IN_TEXT.findall(text))
+            yield int(match.group(1)), code, name
+        yield from ((int(rank), as_signal(int(value)), name) for rank, value in _RANK_IN_TEXT.findall(text))
 
 
 def _tells_codes(name: str) -> bool:
@@ -122,9 +126,18 @@ def as_signal(code: int) -> int:
 def _job_code(status: RunStatus | None, texts: Mapping[str, str]) -> int | None:
     if status is not None:
         return status.exit_code if status.state == "ended" else None
-    named = (name for name in texts if _tells_codes(name) and not _RANK_IN_NAME.search(os.path.basename(name)))
-    codes = (exit_code_of(texts[name]) for name in named if not _RANK_IN_TEXT.search(texts[name]))
+    codes = (exit_code_of(texts[name]) for name in _files_of_job(texts))
     return next((code for code in codes if code is not None), None)
+
+
+def _job_file(logs: LogSet, texts: Mapping[str, str]) -> str:
+    return next((logs.evidence[name] for name in _files_of_job(texts) if exit_code_of(texts[name]) is not None), "")
+
+
+def _files_of_job(texts: Mapping[str, str]) -> Iterator[str]:
+    """The files that tell the exit code of the whole job, not of a rank."""
+    named = (name for name in texts if _tells_codes(name) and not _RANK_IN_NAME.search(os.path.basename(name)))
+    return (name for name in named if not _RANK_IN_TEXT.search(texts[name]))
 
 
 def _status(path: str | None) -> RunStatus | None:

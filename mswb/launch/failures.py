@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from mswb.files.safety import open_regular, printable_block
-from mswb.findings import Language, Severity
+from mswb.findings import Language, MswbError, Severity
 from mswb.launch.lines import Line
 from mswb.launch.logs import Block, blocks
 from mswb.launch.progress import parse_step
@@ -346,12 +346,11 @@ def _evidence(block: Block, around: int | None = None) -> str:
 
 
 def read_part(path: str, offset: int, length: int) -> bytes:
-    """``length`` bytes of a regular file from ``offset`` on, fewer at its end.
-
-    Raises:
-        MswbError: ``path-missing`` or ``path-unreadable``.
-    """
-    descriptor = open_regular(path)
+    """``length`` bytes of a regular file from ``offset`` on, fewer at its end; none when it can't be read any more."""
+    try:
+        descriptor = open_regular(path)
+    except MswbError:  # deleted or replaced since it was scanned
+        return b""
     try:
         return os.pread(descriptor, length, offset)
     finally:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from mswb.files.safety import decode, open_regular
+from mswb.findings import MswbError
 from mswb.launch.lines import TRACEBACK
 from mswb.launch.records import level_of, parse_record
 from mswb.launch.signatures import MAX_TEXT, Match, Signature, candidates, match_line
@@ -75,6 +76,7 @@ class FileScan:
         fatal: lines that begin ``Fatal Python error``.
         stacks: lines that begin one thread's stack as faulthandler prints it.
         error_records: records of level ERROR and above.
+        problem: why the log could not be read; empty when it could.
     """
 
     path: str
@@ -89,6 +91,12 @@ class FileScan:
     fatal: tuple[Place, ...]
     stacks: tuple[Place, ...]
     error_records: tuple[Place, ...]
+    problem: str = ""
+
+
+def nothing(path: str, problem: str = "") -> FileScan:
+    """The scan of a log that is not there, or can't be read."""
+    return replace(_State().result(path), problem=problem)
 
 
 def scan_file(path: str | os.PathLike[str], *, block: int = BLOCK) -> FileScan:
@@ -119,12 +127,11 @@ def scan_files(
         cancelled: asked after each batch; once it says yes, what has been scanned by then comes back.
         progress: told the files done, and all of them.
 
-    Raises:
-        MswbError: as :func:`scan_file`.
+    A log that can't be read (any more) has its ``problem``; the others are scanned all the same.
     """
     names = [os.fspath(path) for path in paths]
     workers = _workers(names)
-    batches = ([scan_file(name)] for name in names) if workers < 2 else _by_processes(names, workers)
+    batches = (_scan_batch([name]) for name in names) if workers < 2 else _by_processes(names, workers)
     done: list[FileScan] = []
     for batch in batches:
         done += batch
@@ -165,7 +172,14 @@ def _by_processes(names: Sequence[str], workers: int) -> Iterator[list[FileScan]
 
 
 def _scan_batch(names: Sequence[str]) -> list[FileScan]:
-    return [scan_file(name) for name in names]
+    return [_scan_or_problem(name) for name in names]
+
+
+def _scan_or_problem(name: str) -> FileScan:
+    try:
+        return scan_file(name)
+    except MswbError as error:
+        return nothing(name, str(error.finding.values.get("reason", error.finding.title)))
 
 
 @dataclass(slots=True)
@@ -243,6 +257,8 @@ class _State:
             if at and piece[at - 1] not in b" \t\r\n:|+":
                 index = int(starts.searchsorted(at, "right")) - 1
                 start = int(starts[index]) if index >= 0 else at
+                # Behind a hole of NULs (a log truncated under its writer) only the traceback itself is of interest.
+                start = start if at - start <= MAX_TEXT else at
                 self.places["tracebacks"].add((self.newlines + 1 + max(index, 0) + skipped, self.base + start))
             at = piece.find(TRACEBACK, at + 1)
 
@@ -314,7 +330,10 @@ class _State:
             last_time_us=self.times[1],
             hits=tuple(self.hits),
             hit_counts=dict(self.counts),
-            **{name: places.kept() for name, places in self.places.items()},
+            tracebacks=self.places["tracebacks"].kept(),
+            fatal=self.places["fatal"].kept(),
+            stacks=self.places["stacks"].kept(),
+            error_records=self.places["error_records"].kept(),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from mswb.launch.discover import LogFile, LogSet, rank_of, read_head
 from mswb.launch.evidence import Evidence
 from mswb.launch.failures import Failure, Told, read_part, signal_name
 from mswb.launch.records import parse_record
-from mswb.launch.scan import FileScan
+from mswb.launch.scan import FileScan, nothing
 from mswb.launch.signatures import match_line
 
 State = Literal["starting", "running", "silent", "ended", "failed", "killed", "unknown"]
@@ -58,7 +59,28 @@ def build_views(logs: LogSet, scans: Sequence[FileScan], told: Sequence[Told], e
         View(file, scan, one, rank_of(file), file.node_hint or _host(evidence), failures=one.failures)
         for file, scan, one in zip(logs.files, scans, told, strict=True)
     )
-    return _with_job_code([_with_end(view, evidence) for view in bare], evidence)
+    lost = (
+        View(file, nothing(file.path), Told((), None), file.rank_hint, _host(evidence))
+        for file in _lost(logs, evidence)
+    )
+    return _with_job_code([_with_end(view, evidence) for view in (*bare, *lost)], evidence)
+
+
+def _lost(logs: LogSet, evidence: Evidence) -> Iterator[LogFile]:
+    """The logs of processes of which only the end is known: they were deleted, or never collected."""
+    taken = {(file.role, rank_of(file)) for file in logs.files}
+    for process in evidence.status.processes if evidence.status else []:
+        path = process.log or ""
+        role = "unknown" if process.role == "command" else process.role
+        there = os.path.lexists(os.path.join(logs.root, os.path.basename(path)))
+        if (role, process.rank) not in taken and path and not there:
+            yield LogFile(path, os.path.basename(path), role, process.rank, None, 0, 0.0)
+    if logs.files or evidence.status:
+        return
+    for rank, path in evidence.code_files.items():
+        if path and (rank is not None or len(evidence.code_files) == 1):
+            role = "unknown" if rank is None else "worker"
+            yield LogFile(path, os.path.basename(path), role, rank, None, 0, 0.0)
 
 
 def without_stale(views: Sequence[View]) -> tuple[list[View], list[View]]:

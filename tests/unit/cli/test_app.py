@@ -200,6 +200,15 @@ def test_a_record_with_impossible_times_is_listed(home: Path, capsys: pytest.Cap
     assert "succeeded" in capsys.readouterr().out
 
 
+def test_json_carries_nothing_that_a_terminal_acts_on(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\x1b]0;x\x07 \x9b2J \u202eevil\u2066 标签"
+    output.emit_object({"text": text})
+    shown = capsys.readouterr().out
+    assert not any(char in shown for char in "\x1b\x07\x9b\u202e\u2066")
+    assert "标签" in shown
+    assert json.loads(shown) == {"text": text}
+
+
 def _environment() -> dict[str, str]:
     import mswb
 

@@ -176,8 +176,12 @@ def test_words_of_an_info_record_are_no_failure(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "there.log").write_text("a line\n")
+    gone, there = scan_files([tmp_path / "gone.log", tmp_path / "there.log"])
+    assert (gone.lines, there.lines, there.problem) == (0, 1, "")
+    assert "no such file" in gone.problem
     with pytest.raises(MswbError, match="no such file"):
-        scan_files([tmp_path / "absent.log"])
+        scan_file(tmp_path / "gone.log")
 
 
 def make_logs(folder: Path, count: int) -> list[Path]:
