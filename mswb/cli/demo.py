@@ -8,8 +8,8 @@ import click
 
 from mswb.cli import output, stream
 from mswb.cli.jobs import announce_lost
-from mswb.flows.demo import Demo, prepare_demo
-from mswb.flows.run import start
+from mswb.flows.demo import Demo, as_planned, prepare_demo
+from mswb.flows.run import conclude, start
 from mswb.settings import load_settings
 
 
@@ -21,7 +21,7 @@ from mswb.settings import load_settings
 def demo(folder: Path, python: str | None, verbose: bool, form: str) -> int:
     """Start a small two-rank training that fails in rank 1, follow it and diagnose it.
 
-    Everything is written into FOLDER. The exit code is 1, as for any training that failed.
+    Everything is written into FOLDER. The exit code is 0 when the planned failure was found, else 1.
     """
     settings = load_settings()
     announce_lost(settings)
@@ -34,7 +34,8 @@ def demo(folder: Path, python: str | None, verbose: bool, form: str) -> int:
     with stream.interrupts() as count:
         run = start(made.prepared, settings)
         stream.watch(run, count, form=form, everything=verbose, silence_s=settings["silence_s"])
-        return stream.finish(run.reload(), form=form)
+        code = stream.finish(run.reload(), form=form)
+    return code if code != 1 else int(not as_planned(conclude(run)))
 
 
 def _introduction(made: Demo) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from mswb.env.interpreter import find_interpreter
 from mswb.files.safety import make_private_dir
 from mswb.flows.run import Prepared, prepare
+from mswb.launch.diagnose import Diagnosis
 from mswb.settings import Settings
 
 
@@ -46,6 +47,14 @@ def prepare_demo(
     arguments = ["--python", interpreter.path, *backend, *workers, "train.py"]
     prepared = prepare(arguments, settings, env, str(folder.absolute()))
     return Demo(folder, prepared, interpreter.mindspore_version, interpreter.path)
+
+
+def as_planned(diagnosis: Diagnosis) -> bool:
+    """Whether the failure that the demo is made to have was found: an exception of rank 1's own script."""
+    if diagnosis.root is None:
+        return False
+    root = diagnosis.findings[diagnosis.root]
+    return (root.code, root.where.rank, root.values.get("exception")) == ("script-exception", 1, "KeyError")
 
 
 def _free_port() -> int:
