@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -112,31 +115,55 @@ def test_attach_shows_a_detached_run_and_leaves_it(workspace: Workspace) -> None
 
 
 def test_a_closed_terminal_leaves_the_run(workspace: Workspace) -> None:
-    """A tmux server of our own is killed in the middle of a run; a new terminal attaches and stops it."""
-    socket = str(workspace.folder / "tmux")
-    command = " ".join(workspace.command(*plain(workspace)))
-    tmux = ["tmux", "-S", socket, "-f", "/dev/null"]
-    terminal = [*tmux, "new-session", "-d", "-x", "80", "-y", "24", "-c", str(workspace.folder), command]
-    subprocess.run(terminal, env=workspace.env, check=True)
-    wait_until(lambda: is_running(workspace))
-    subprocess.run([*tmux, "kill-server"], check=True)
+    """The terminal goes away in the middle of a run; another one attaches; a third stops the run."""
+    first = Terminal(workspace, *plain(workspace))
+    first.wait_for("[rank 0] rank 0 step 3")
+    first.close()
     lines = len(workspace.text_of("worker_0.log"))
     wait_until(lambda: len(workspace.text_of("worker_0.log")) > lines + 200)
-    subprocess.run(
-        [*tmux, "new-session", "-d", "-x", "80", "-y", "24", "-c", str(workspace.folder),
-         " ".join(workspace.command("jobs", "attach", "latest"))],
-        env=workspace.env, check=True,
-    )  # fmt: skip
-
-    def screen() -> str:
-        return subprocess.run([*tmux, "capture-pane", "-p"], capture_output=True, text=True, check=True).stdout
-
-    try:
-        wait_until(lambda: "[rank 0] rank 0 step" in screen() and "[rank 1] rank 1 step" in screen())
-        assert workspace.mswb("jobs", "stop", "latest").code == 0
-    finally:
-        subprocess.run([*tmux, "kill-server"], check=False)
+    second = Terminal(workspace, "jobs", "attach", "latest")
+    second.wait_for("[rank 1] rank 1 step")
+    assert workspace.mswb("jobs", "stop", "latest").code == 0
+    second.wait_for("STOPPED")
+    second.close()
     assert marked_processes(workspace.folder) == []
+
+
+TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class Terminal:
+    """A terminal of 80x24 with a command in it as its session leader, as sshd or tmux would start it."""
+
+    def __init__(self, workspace: Workspace, *arguments: str) -> None:
+        self.seen = b""
+        self._master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", TAKE_TERMINAL, *workspace.command(*arguments)],
+            cwd=workspace.folder, env=workspace.env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+        os.set_blocking(self._master, False)
+
+    def wait_for(self, text: str) -> None:
+        wait_until(lambda: text.encode() in self._read())
+
+    def close(self) -> None:
+        """Hang up: the kernel sends SIGHUP to the session."""
+        os.close(self._master)
+        self._process.wait(timeout=30)
+
+    def _read(self) -> bytes:
+        try:
+            self.seen += os.read(self._master, 1 << 16)
+        except OSError:  # nothing new, or the command has ended
+            pass
+        return self.seen
 
 
 @pytest.mark.mindspore
