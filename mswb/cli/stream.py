@@ -99,7 +99,8 @@ def finish(run: Run, *, form: str) -> int:
     from mswb.launch.diagnose import to_report
 
     if is_lost(run):
-        announce(control.reap(run))
+        if not control.adopt_end(run):
+            announce(control.reap(run))
         run = run.reload()
     diagnosis = conclude(run)
     if form == "json":

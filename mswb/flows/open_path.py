@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mswb.findings import MswbError, stop
 from mswb.settings import Settings
+
+if TYPE_CHECKING:
+    from mswb.jobs.runs import Run
 
 
 def resolve_logs(text: str, settings: Settings) -> Path:
@@ -26,6 +30,11 @@ def resolve_logs(text: str, settings: Settings) -> Path:
         if error.finding.code in ("no-runs", "run-ambiguous"):
             raise
         raise stop("path-missing", values={"path": text}) from None
-    if run.spec.log_dir and Path(run.spec.log_dir).is_dir():
-        return Path(run.spec.log_dir)
-    return run.folder
+    return logs_of(run)
+
+
+def logs_of(run: Run) -> Path:
+    """What to diagnose for a run: its folder, which knows the logs and has the record even when their disk is full."""
+    log_dir = run.spec.log_dir
+    linked = (run.folder / "log").is_symlink()
+    return run.folder if linked or not log_dir or not os.path.isdir(log_dir) else Path(log_dir)

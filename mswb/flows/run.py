@@ -17,6 +17,7 @@ import msgspec
 from mswb.env.interpreter import Interpreter, find_interpreter
 from mswb.files.safety import make_private_dir
 from mswb.findings import Finding, stop
+from mswb.flows.open_path import logs_of
 from mswb.jobs import control, runs
 from mswb.jobs.spec import Event, JobSpec
 from mswb.launch.backends import direct, msrun
@@ -129,8 +130,7 @@ def follow(run: runs.Run, cancelled: Callable[[], bool]) -> Iterator[LogLine | E
 
 def conclude(run: runs.Run) -> Diagnosis:
     """The diagnosis of a run that has ended (or of one that goes on)."""
-    log_dir = run.spec.log_dir
-    return diagnose(Path(log_dir) if log_dir and os.path.isdir(log_dir) else run.folder)
+    return diagnose(logs_of(run))
 
 
 class _LineReader:

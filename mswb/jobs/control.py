@@ -24,7 +24,7 @@ from mswb.jobs import procs, runs
 from mswb.jobs.procs import Process
 from mswb.jobs.recorder import COPY_FILE, EVENTS_FILE, STATUS_FILE, append_events, event_line
 from mswb.jobs.runs import SPEC_FILE, Run, is_here, is_lost, load_run, shim_of
-from mswb.jobs.spec import LOST_EXIT_CODE, Event, JobSpec, ProcessStatus, RunStatus, write_record
+from mswb.jobs.spec import LOST_EXIT_CODE, Event, JobSpec, ProcessStatus, RunStatus, read_record, write_record
 from mswb.settings import Settings
 from mswb.signals import END_LADDER, Ladder, ProcessId, end, is_alive, send
 
@@ -157,7 +157,25 @@ def reap_lost(settings: Settings) -> list[Reaped]:
 
     Reads one small file a run when nothing is lost.
     """
-    return [reap(run) for run in runs.list_runs(settings) if is_lost(run)]
+    return [reap(run) for run in runs.list_runs(settings) if is_lost(run) and not adopt_end(run)]
+
+
+def adopt_end(run: Run) -> bool:
+    """Whether a run that seems lost has ended by the copy of its record in the log folder; then it is the record.
+
+    So it is when the disk of the run folders was full at the end of the run.
+    """
+    if run.status is None or not run.status.log_dir:
+        return False
+    try:
+        copy = read_record(Path(run.status.log_dir) / COPY_FILE, RunStatus)
+    except MswbError:
+        return False
+    if (copy.id, copy.pid, copy.start_time, copy.state) != (run.id, run.status.pid, run.status.start_time, "ended"):
+        return False
+    with suppress(MswbError):  # still full: next time
+        write_record(run.folder / STATUS_FILE, copy)
+    return True
 
 
 def reap(run: Run, ladder: Ladder = END_LADDER) -> Reaped:

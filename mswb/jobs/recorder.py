@@ -56,14 +56,18 @@ class Recorder:
             self._write(batch)
 
     def _write(self, batch: list[bytes | tuple[bytes, bool] | None]) -> None:
+        lines = b"".join(item for item in batch if isinstance(item, bytes))
+        statuses = [item for item in batch if isinstance(item, tuple)]
+        # A full disk must not end the supervision, nor keep one file from being written because of another.
         try:
-            lines = b"".join(item for item in batch if isinstance(item, bytes))
             if lines:
                 append_events(self._folder, lines)
-            statuses = [item for item in batch if isinstance(item, tuple)]
+        except OSError as problem:
+            self.problem = str(problem)
+        try:
             if statuses:
                 self._write_status(statuses[-1][0], any(copy for _, copy in statuses))
-        except (OSError, MswbError) as problem:  # a full disk must not end the supervision; the next write may work
+        except (OSError, MswbError) as problem:
             self.problem = str(problem)
 
     def _write_status(self, raw: bytes, copy: bool) -> None:

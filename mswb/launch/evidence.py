@@ -65,7 +65,7 @@ class Evidence:
 
 def gather(logs: LogSet, words: Iterable[str]) -> Evidence:
     """All evidence of a log set; ``words`` are the texts of the lines in which signatures were found."""
-    status = _status(logs.status_path)
+    status = _status(logs)
     texts = {name: _text(path) for name, path in sorted(logs.evidence.items())}
     said = list(words)
     ranks = list(_codes_of_ranks(texts))
@@ -140,9 +140,15 @@ def _files_of_job(texts: Mapping[str, str]) -> Iterator[str]:
     return (name for name in named if not _RANK_IN_TEXT.search(texts[name]))
 
 
-def _status(path: str | None) -> RunStatus | None:
-    if path is None:
-        return None
+def _status(logs: LogSet) -> RunStatus | None:
+    """The run's record: of the run folder and its copy beside the logs, the one that knows the end; a disk was full."""
+    paths = dict.fromkeys(path for path in (logs.status_path, logs.evidence.get("run.json")) if path is not None)
+    found = [status for path in paths if (status := _record(path)) is not None]
+    same = [status for status in found if status.id == found[0].id]
+    return next((status for status in same if status.state == "ended"), found[0] if found else None)
+
+
+def _record(path: str) -> RunStatus | None:
     try:
         from pathlib import Path
 

@@ -242,3 +242,26 @@ def test_clean_finishes_an_interrupted_deletion(settings: Settings) -> None:
     half.mkdir(parents=True)
     plan.apply(clean_plan(settings))
     assert not half.exists()
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_an_end_that_only_the_log_folder_knows(settings: Settings, tmp_path: Path, same: bool) -> None:
+    """The disk of the run folders was full when the run ended."""
+    run = make(settings, "20260101_000000_1", state="running", exit_code=None, log_dir=str(tmp_path), **DEAD)
+    assert run.status is not None
+    end = msgspec.structs.replace(run.status, state="ended", exit_code=9, id=run.id if same else "another")
+    write_record(tmp_path / "run.json", end)
+    assert len(control.reap_lost(settings)) == (0 if same else 1)
+    assert runs.read_status(run).exit_code == (9 if same else 70)
+
+
+def test_events_that_cannot_be_written_do_not_hold_up_the_status(settings: Settings) -> None:
+    run = make(settings, "20260101_000000_1", state="running")
+    assert run.status is not None
+    (run.folder / "events.jsonl").mkdir()
+    recorder = Recorder(run.folder, None)
+    recorder.event(Event(time=1.0, event="ended"))
+    recorder.status(msgspec.structs.replace(run.status, state="ended"), copy=False)
+    assert recorder.close(30.0)
+    assert runs.read_status(run).state == "ended"
+    assert recorder.problem

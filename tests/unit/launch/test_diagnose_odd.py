@@ -130,3 +130,15 @@ def test_a_run_folder_whose_logs_are_there_is_read_as_before(tmp_path: Path) -> 
     write(tmp_path, "spec.json", ["{}"])
     (tmp_path / "log").symlink_to(tmp_path / "logs")
     assert [file.name for file in discover(tmp_path).files] == ["worker_0.log"]
+
+
+def test_the_record_that_knows_the_end_counts(tmp_path: Path) -> None:
+    """The disk of the logs was full: run.json says "running" for ever, the run folder's own record knows better."""
+    logs = tmp_path / "logs"
+    write(logs, "worker_0.log", joined(7, 0))
+    write_status(tmp_path, [ended(0, 3)], exit_code=3)
+    (tmp_path / "run.json").rename(tmp_path / "status.json")
+    write_status(logs, [], state="running", ended=None)
+    write(tmp_path, "spec.json", ["{}"])
+    (tmp_path / "log").symlink_to(logs)
+    assert root(diagnose(tmp_path, now=LATER))[:3] == ("failed", "unknown-failure", 0)
