@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from mswb.cli import output
+from mswb.findings import stop as refuse
 from mswb.jobs import control, runs
 from mswb.jobs.runs import Run
 from mswb.jobs.spec import Event, RunStatus
@@ -99,6 +100,8 @@ def stop(name: str, kill: bool, form: str) -> int:
     settings = load_settings()
     announce_lost(settings)
     run = runs.find_run(settings, name)
+    if run.status is None:
+        raise refuse("path-unreadable", values={"path": str(run.folder), "reason": run.problem})
     targets = [{"pid": process.pid, "name": process.name} for process in control.members(run)]
     if form == "text":
         for target in targets:

@@ -65,7 +65,7 @@ def cut(argv: Sequence[str]) -> Cut:
         value = flag.read(flag.name, "true" if text is None else text)
         values[flag.name] = [*values.get(flag.name, []), value] if flag.many else value
         index += 1
-    rest = argv[index + 1 :] if argv[index : index + 1] == ["--"] else argv[index:]
+    rest = argv[index + 1 :] if index < len(argv) and argv[index] == "--" else argv[index:]
     return Cut(values, tuple(rest))
 
 

@@ -59,7 +59,7 @@ def standing_still(workers: Sequence[View], evidence: Evidence, now: float) -> S
         if evidence.stopped_by_user:
             return _by_words(workers)
         quiet = evidence.exit_code is None and all(now - view.file.mtime > RUNNING_SILENCE_S for view in workers)
-        return behind_in_steps(workers) if quiet else None
+        return (behind_in_steps(workers) or _by_stacks(workers)) if quiet else None
     asked = status.stop_requested if status.stop_requested is not None else now
     least = MIN_SILENCE_S if status.stopped_by == "user" else RUNNING_SILENCE_S
     alive = [view for view in workers if view.alive]
@@ -131,6 +131,16 @@ def _silence(view: View, now: float) -> float:
 
 def _pause(view: View) -> float:
     return view.process.longest_pause_s if view.process is not None else 0.0
+
+
+def _by_stacks(workers: Sequence[View]) -> Suspect | None:
+    """The rank whose stack ends in the user's own code while others stand in MindSpore; None when none or all do."""
+    inside = [view for view in workers if _in_framework(view)]
+    outside = [view for view in workers if view.told.standing is not None and view not in inside]
+    if not inside or not outside:
+        return None
+    waiting = tuple(sorted(view.rank for view in inside if view.rank is not None))
+    return Suspect(min(outside, key=_suspicion), waiting, None)
 
 
 def _by_words(workers: Sequence[View]) -> Suspect | None:

@@ -115,6 +115,15 @@ sys.exit(f"loaded: {{loaded}}" if loaded else 0)
     assert done.returncode == 0, done.stderr
 
 
+def test_a_run_whose_record_is_broken_is_not_called_ended(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = home / "state" / "runs" / "20260101_000000_1"
+    folder.mkdir(parents=True)
+    (folder / "spec.json").write_text("{}")
+    (folder / "status.json").write_text("{")
+    assert run(["jobs", "stop", "latest"]) == 2
+    assert str(folder) in capsys.readouterr().err
+
+
 def test_numbers_that_are_not_finite_become_null_with_a_count() -> None:
     plain = output.to_plain({"loss": float("nan"), "best": float("inf"), "step": 3, "deep": [{"x": float("nan")}]})
     assert plain == {"loss": None, "best": None, "step": 3, "non_finite": 2, "deep": [{"x": None, "non_finite": 1}]}

@@ -266,6 +266,7 @@ def test_a_flag_that_stands_in_front_too_is_no_mistake(tmp_path: Path) -> None:
 def test_two_dashes_end_the_flags(tmp_path: Path) -> None:
     (tmp_path / "-odd.py").write_text("")
     assert parse_flags(["--", "-odd.py"], {}, str(tmp_path)).program.words == ("-odd.py",)
+    assert parse_flags(("--", "-odd.py"), {}, str(tmp_path)).program.words == ("-odd.py",)
 
 
 def test_a_folder_with_main_is_a_script(tmp_path: Path) -> None:

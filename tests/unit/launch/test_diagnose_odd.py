@@ -142,3 +142,17 @@ def test_the_record_that_knows_the_end_counts(tmp_path: Path) -> None:
     write(tmp_path, "spec.json", ["{}"])
     (tmp_path / "log").symlink_to(logs)
     assert root(diagnose(tmp_path, now=LATER))[:3] == ("failed", "unknown-failure", 0)
+
+
+def test_stacks_alone_tell_who_is_missing(tmp_path: Path) -> None:
+    """Both ranks wrote the same steps; their stacks show one in MindSpore and one in the user's own code."""
+    places = {0: "/opt/lib/python3.11/site-packages/mindspore/communication/comm_func.py", 1: "/home/u/load.py"}
+    for rank, place in places.items():
+        head = f"rank id: {rank}"
+        stack = ["Current thread 0x00007fd2a65ecb80 (most recent call first):", f'  File "{place}", line 31 in wait',
+                 '  File "/home/u/train.py", line 88 in <module>']  # fmt: skip
+        write(tmp_path, f"worker_{rank}.log", [head, "step 1 loss 0.5", "step 2 loss 0.4", *stack])
+    found = diagnose(tmp_path, now=LATER)
+    assert root(found) == ("failed", "hang", 1, 4)
+    assert found.findings[0].values["waiting_ranks"] == [0]
+    assert found.findings[0].values["script_line"] == 31
