@@ -112,12 +112,6 @@ def open_regular(path: str | os.PathLike[str]) -> int:
     return descriptor
 
 
-def stays_inside(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> bool:
-    """Whether ``path``, with every link resolved, lies inside ``folder``."""
-    root = os.path.realpath(folder)
-    return os.path.commonpath([root, os.path.realpath(path)]) == root
-
-
 def _escape(match: re.Match[str]) -> str:
     point = ord(match.group())
     return f"\\x{point:02x}" if point < 256 else f"\\u{point:04x}"

@@ -93,12 +93,3 @@ def test_a_pipe_is_refused_instead_of_waiting_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(MswbError, match="not a regular file"):
         safety.open_regular(tmp_path / "pipe")
-
-
-def test_links_out_of_a_folder_are_seen(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "out").write_text("x")
-    (tmp_path / "in" / "link").symlink_to(tmp_path / "out")
-    assert safety.stays_inside(tmp_path / "in", tmp_path / "in" / "new")
-    assert not safety.stays_inside(tmp_path / "in", tmp_path / "in" / "link")
-    assert not safety.stays_inside(tmp_path / "in", tmp_path / "in" / ".." / "out")
