@@ -9,7 +9,7 @@ import click
 from mswb.cli import output, stream
 from mswb.cli.jobs import announce_lost
 from mswb.flows.demo import Demo, as_planned, prepare_demo
-from mswb.flows.run import conclude, start
+from mswb.flows.run import start
 from mswb.settings import load_settings
 
 
@@ -34,8 +34,8 @@ def demo(folder: Path, python: str | None, verbose: bool, form: str) -> int:
     with stream.interrupts() as count:
         run = start(made.prepared, settings)
         stream.watch(run, count, form=form, everything=verbose, silence_s=settings["silence_s"])
-        code = stream.finish(run.reload(), form=form)
-    return code if code != 1 else int(not as_planned(conclude(run)))
+        code, diagnosis = stream.show_end(run.reload(), form=form)
+    return code if code != 1 else int(not as_planned(diagnosis))
 
 
 def _introduction(made: Demo) -> str:

@@ -22,6 +22,7 @@ from mswb.flows.run import LogLine, conclude, follow
 from mswb.jobs import control
 from mswb.jobs.runs import Run, is_lost, read_status
 from mswb.jobs.spec import Event as RunEvent
+from mswb.launch.diagnose import Diagnosis, to_report
 from mswb.launch.noise import is_noise
 from mswb.launch.records import iso, level_of, parse_record
 
@@ -95,8 +96,12 @@ def watch(
 
 def finish(run: Run, *, form: str) -> int:
     """Print the diagnosis and return the exit code: 130 when a person stopped the run."""
+    return show_end(run, form=form)[0]
+
+
+def show_end(run: Run, *, form: str) -> tuple[int, Diagnosis]:
+    """Print the diagnosis of a run that is over; returns the exit code of :func:`finish`, and the diagnosis."""
     from mswb.cli import report
-    from mswb.launch.diagnose import to_report
 
     if is_lost(run):
         if not control.adopt_end(run):
@@ -112,9 +117,9 @@ def finish(run: Run, *, form: str) -> int:
         print(output.safe_line(f"logs: {run.spec.log_dir}"))
     status = read_status(run)
     if status.stopped_by == "user":
-        return 130
+        return 130, diagnosis
     unfinished = status.state == "ended" and status.exit_code != 0  # also a run whose supervisor died
-    return max(int(unfinished), report.exit_code(diagnosis.findings, diagnosis.verdict))
+    return max(int(unfinished), report.exit_code(diagnosis.findings, diagnosis.verdict)), diagnosis
 
 
 def shortened(text: str) -> str:

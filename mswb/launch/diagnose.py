@@ -32,7 +32,17 @@ from mswb.launch.failures import Failure, read_failures
 from mswb.launch.records import iso
 from mswb.launch.scan import scan_files
 from mswb.launch.unwrap import Origin, unwrap, with_stamps
-from mswb.launch.views import State, View, build_views, end_time, last_words, silent_failure, states, without_stale
+from mswb.launch.views import (
+    State,
+    View,
+    build_views,
+    end_time,
+    last_words,
+    said_goodbye,
+    silent_failure,
+    states,
+    without_stale,
+)
 
 Verdict = Literal["failed", "succeeded", "running", "unknown"]
 FRESH_S = 60.0
@@ -213,7 +223,7 @@ def _outlived(view: View, failure: Failure) -> bool:
     """Whether a process ended well although its log has words of a deadly signal: it printed them, or a child died."""
     if failure.code != "killed-by-signal" or view.role not in ("worker", "unknown"):
         return False
-    return view.exit_code == 0 or (view.exit_code is None and health.said_goodbye(view))
+    return view.exit_code == 0 or (view.exit_code is None and said_goodbye(view))
 
 
 def _late(failure: Failure, view: View, evidence: Evidence) -> Failure:
@@ -325,7 +335,7 @@ def _verdict(root: _Candidate | None, views: Sequence[View], evidence: Evidence,
 def _verdict_of_words(views: Sequence[View], now: float) -> Verdict:
     """Without any exit code: all ranks said goodbye, or a log still grows, or nothing can be said."""
     workers = [view for view in views if view.role == "worker" and view.scan.lines]
-    if workers and (health.all_unregistered(views) or all(health.said_goodbye(view) for view in workers)):
+    if workers and (health.all_unregistered(views) or all(said_goodbye(view) for view in workers)):
         return "succeeded"
     if any(now - view.file.mtime < FRESH_S for view in views):
         return "running"

@@ -13,14 +13,13 @@ from typing import Any
 from mswb.launch.evidence import Evidence
 from mswb.launch.failures import Failure, read_part
 from mswb.launch.progress import parse_step
-from mswb.launch.views import View, last_words, local_us
+from mswb.launch.views import View, last_words, local_us, said_goodbye, tail
 
 MIN_SILENCE_S = 5.0
 """A shorter silence at a stop is no sign of a hang."""
 WAITED = frozenset({"collective-timeout", "collective-init-failed"})
 """What a rank says that waited in vain for others in a collective."""
 RUNNING_SILENCE_S = 60.0
-TAIL = 16 << 10
 HEAD = 1 << 20
 
 
@@ -154,7 +153,7 @@ def _by_words(workers: Sequence[View]) -> Suspect | None:
         absent = ring[uncalled[0] - 1]
         waiting = tuple(view.rank for view in ring if view is not absent and view.rank is not None)
         return Suspect(absent, waiting, None)
-    quiet = [view for view in workers if view.scan.lines and not _said_goodbye(view)]
+    quiet = [view for view in workers if view.scan.lines and not said_goodbye(view)]
     if not quiet or len(quiet) < len(workers):
         return None
     return Suspect(min(quiet, key=_suspicion), (), None, certain=len(quiet) == 1)
@@ -193,14 +192,3 @@ def _was_called(view: View) -> bool:
     return text in read_part(view.file.path, 0, HEAD) or text in read_part(
         view.file.path, max(0, view.scan.size - HEAD), HEAD
     )
-
-
-def _said_goodbye(view: View) -> bool:
-    """A MindSpore process that reaches its normal end says so."""
-    return "Event base dispatch success!" in tail(view)
-
-
-def tail(view: View, size: int = TAIL) -> str:
-    """The last bytes of a log as text."""
-    start = max(0, view.scan.size - size)
-    return read_part(view.file.path, start, size).decode("utf-8", "replace")

@@ -9,10 +9,9 @@ from statistics import median
 from mswb.files.safety import decode, printable
 from mswb.findings import Finding, Language, Where, make
 from mswb.launch.failures import read_part
-from mswb.launch.hang import TAIL, tail
 from mswb.launch.logs import blocks
 from mswb.launch.progress import Progress, parse_step, progress_of
-from mswb.launch.views import View
+from mswb.launch.views import TAIL_BYTES, View, tail
 
 HEAD_BYTES = 256 << 10
 SCHEDULER_BYTES = 4 << 20
@@ -29,7 +28,7 @@ _JOINED = re.compile(rb"The new node: \S+?\(role: MS_WORKER\), rank id: (\d{1,7}
 _UNREGISTERED = re.compile(rb"Node (\S+) has unregistered")
 
 
-def progress(view: View, size: int = TAIL) -> Progress | None:
+def progress(view: View, size: int = TAIL_BYTES) -> Progress | None:
     """How far the process is, by the last ``size`` bytes of its log; None for a log without text."""
     if not view.scan.lines or view.role in ("scheduler", "launcher"):
         return None
@@ -43,7 +42,7 @@ def progress(view: View, size: int = TAIL) -> Progress | None:
 
 def tail_size(views: int) -> int:
     """Bytes read of the end of each log: less of each when there are many, so that the whole stays quick."""
-    return max(TAIL // 8, min(TAIL, ALL_TAILS // max(views, 1)))
+    return max(TAIL_BYTES // 8, min(TAIL_BYTES, ALL_TAILS // max(views, 1)))
 
 
 def registered_workers(views: Sequence[View]) -> tuple[int, int] | None:
@@ -85,11 +84,6 @@ def all_unregistered(views: Sequence[View]) -> bool:
     return len(set(_UNREGISTERED.findall(_last_bytes(scheduler)))) >= counts[1]
 
 
-def said_goodbye(view: View) -> bool:
-    """A MindSpore process that reaches its normal end says so in its last lines."""
-    return "Event base dispatch success!" in tail(view)
-
-
 def drifts(views: Sequence[View], lang: Language | None) -> Iterator[Finding]:
     """A warning when steps take much longer at the end than after the warm-up, for the rank where it is worst.
 
@@ -107,7 +101,7 @@ def drifts(views: Sequence[View], lang: Language | None) -> Iterator[Finding]:
 
 def _drift(view: View) -> tuple[float, float] | None:
     """(ms a step after the warm-up, ms a step at the end) when the second is much longer."""
-    late = _step_times(view, max(0, view.scan.size - TAIL))
+    late = _step_times(view, max(0, view.scan.size - TAIL_BYTES))
     if len(late) < MIN_STEPS // 3:
         return None
     early = _step_times(view, 0)

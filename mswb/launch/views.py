@@ -122,6 +122,17 @@ def silent_failure(view: View, evidence: Evidence) -> Failure:
     return Failure(name, "root", 75, line, offset, end_time(view), f"{text}\n{said}".lstrip("\n"), values)
 
 
+def tail(view: View, size: int = TAIL_BYTES) -> str:
+    """The last ``size`` bytes of a log as text."""
+    start = max(0, view.scan.size - size)
+    return read_part(view.file.path, start, size).decode("utf-8", "replace")
+
+
+def said_goodbye(view: View) -> bool:
+    """A MindSpore process that reaches its normal end says so in its last lines."""
+    return "Event base dispatch success!" in tail(view)
+
+
 def last_words(view: View) -> tuple[int, int, str]:
     """(number, offset, text) of the last line that is not blank; of the first line when there is none."""
     start = max(0, view.scan.size - TAIL_BYTES)
