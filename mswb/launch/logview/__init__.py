@@ -1,0 +1,1 @@
+"""What a log view draws: rows of one file or of many merged by time, filtered, searched, folded; no terminal here."""
