@@ -1,0 +1,1 @@
+"""The workbench: a terminal face over the core."""

@@ -1,0 +1,85 @@
+"""The key map as data: ``keys/*.toml`` holds every key of the workbench, one file a context, one table an action.
+
+A binding's id is ``CONTEXT.ACTION`` (``log.search``); the user overrides it by that name in config.toml::
+
+    [keys]
+    "log.search" = "slash,ctrl+f"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from textual.binding import Binding
+
+from mswb.findings import language, parse_toml
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One entry of the key map. ``keys`` are Textual key names, comma separated."""
+
+    id: str
+    keys: str
+    action: str
+    help: str
+    zh: str
+    show: bool
+    priority: bool
+
+    def words(self) -> str:
+        """What the key does, in the language of this process."""
+        return self.zh if language() == "zh" else self.help
+
+
+@lru_cache(maxsize=1)
+def contexts() -> tuple[str, ...]:
+    """The names of all contexts."""
+    names = (file.name for file in resources.files("mswb.ui").joinpath("keys").iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+@lru_cache(maxsize=64)
+def keys_of(context: str) -> tuple[Key, ...]:
+    """The keys of one context, in the order of its file."""
+    text = resources.files("mswb.ui").joinpath("keys", f"{context}.toml").read_text(encoding="utf-8")
+    return tuple(_key(context, name, raw) for name, raw in parse_toml(text).items())
+
+
+def bindings(context: str) -> list[Any]:
+    """The keys of one context as a widget's BINDINGS (a list that Textual's type allows)."""
+    return [
+        Binding(key.keys, key.action, key.words(), show=key.show, priority=key.priority, id=key.id)
+        for key in keys_of(context)
+    ]
+
+
+def overrides(table: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The user's ``[keys]`` as a Textual key map, and a sentence for each entry that can't be used."""
+    known = {key.id for context in contexts() for key in keys_of(context)}
+    usable: dict[str, str] = {}
+    problems: list[str] = []
+    for name, value in table.items():
+        if name not in known:
+            problems.append(f"[keys] names {name}, which is no action; press ? for the names")
+        elif not isinstance(value, str) or not value:
+            problems.append(f"[keys] {name} must be a text of key names such as 'x' or 'slash,ctrl+f'")
+        else:
+            usable[name] = value
+    return usable, tuple(problems)
+
+
+def _key(context: str, name: str, raw: Mapping[str, Any]) -> Key:
+    return Key(
+        id=f"{context}.{name}",
+        keys=raw["key"],
+        action=raw["action"],
+        help=raw["help"],
+        zh=raw["zh"],
+        show=raw.get("show", False),
+        priority=raw.get("priority", False),
+    )

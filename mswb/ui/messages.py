@@ -1,0 +1,59 @@
+"""What parts of the workbench say to each other. They bubble up to the app, which knows who answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.message import Message
+
+from mswb.findings import Finding, Where
+from mswb.jobs.runs import Run
+from mswb.launch.diagnose import Diagnosis
+
+
+class ShowFindings(Message):
+    """Open the findings view over the pane."""
+
+    def __init__(self, findings: Sequence[Finding], title: str) -> None:
+        super().__init__()
+        self.findings = tuple(findings)
+        self.title = title
+
+
+class OpenPlace(Message):
+    """Show the place of a finding: a log line, a file offset."""
+
+    def __init__(self, where: Where) -> None:
+        super().__init__()
+        self.where = where
+
+
+class OpenPath(Message):
+    """Open a file or folder in the pane that its content belongs to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+
+
+class Copy(Message):
+    """Put a text on the clipboard; ``what`` names it in the answer ("line", "finding")."""
+
+    def __init__(self, text: str, what: str) -> None:
+        super().__init__()
+        self.text = text
+        self.what = what
+
+
+class RunFinished(Message):
+    """A run that is watched has ended, and was diagnosed."""
+
+    def __init__(self, run: Run, diagnosis: Diagnosis) -> None:
+        super().__init__()
+        self.run = run
+        self.diagnosis = diagnosis
+
+
+class TasksChanged(Message):
+    """A task started, went on or ended."""

@@ -1,0 +1,1 @@
+"""Screens over the panes: findings, help, jobs, devices, forms."""

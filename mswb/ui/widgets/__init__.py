@@ -1,0 +1,1 @@
+"""Widgets that any pane may use."""
