@@ -46,7 +46,7 @@ def contexts() -> tuple[str, ...]:
 @lru_cache(maxsize=64)
 def keys_of(context: str) -> tuple[Key, ...]:
     """The keys of one context, in the order of its file."""
-    text = resources.files("mswb.ui").joinpath("keys", f"{context}.toml").read_text(encoding="utf-8")
+    text = resources.files("mswb.ui").joinpath("keys").joinpath(f"{context}.toml").read_text(encoding="utf-8")
     return tuple(_key(context, name, raw) for name, raw in parse_toml(text).items())
 
 

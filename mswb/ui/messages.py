@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
 from mswb.findings import Finding, Where
-from mswb.jobs.runs import Run
-from mswb.launch.diagnose import Diagnosis
+
+if TYPE_CHECKING:  # they load much, and the first frame needs none of it
+    from mswb.jobs.runs import Run
+    from mswb.launch.diagnose import Diagnosis
 
 
 class ShowFindings(Message):

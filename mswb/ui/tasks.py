@@ -19,8 +19,6 @@ T = TypeVar("T")
 State = Literal["running", "done", "failed", "cancelled"]
 KEPT = 50
 """Tasks that are listed after their end."""
-WORKERS = 8
-"""Threads that work at once; more tasks wait."""
 
 
 class Ticket:
@@ -88,7 +86,6 @@ class Tasks:
     ) -> None:
         self._deliver, self._told, self._unheard = deliver, told, unheard
         self._numbers = itertools.count(1)
-        self._slots = threading.BoundedSemaphore(WORKERS)
         self._all: list[Task[Any]] = []
 
     @property
@@ -135,18 +132,15 @@ class Tasks:
             task.cancel()
 
     def _run(self, task: Task[T]) -> None:
-        with self._slots:
-            if task.ticket.cancelled():
-                return
-            try:
-                result = task.work(task.ticket)
-            except MswbError as error:
-                finding = error.finding
-            except Exception as problem:  # a defect of ours must not end the session
-                finding = _defect(task.title, problem)
-            else:
-                self._deliver(lambda: self._finish(task, result))
-                return
+        try:
+            result = task.work(task.ticket)
+        except MswbError as error:
+            finding = error.finding
+        except Exception as problem:  # a defect of ours must not end the session
+            finding = _defect(task.title, problem)
+        else:
+            self._deliver(lambda: self._finish(task, result))
+            return
         self._deliver(lambda: self._fail(task, finding))
 
     def _finish(self, task: Task[T], result: T) -> None:
