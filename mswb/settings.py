@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ class Settings:
 
     entries: Mapping[str, Setting]
     config_file: Path
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The tables of the configuration file (``[keys]``, ``[notify]``, ``[progress]``), for whoever owns each."""
 
     def __getitem__(self, name: str) -> Any:
         return self.entries[name].value
@@ -85,6 +87,7 @@ KNOWN: Mapping[str, _Known] = {
     "state_dir": _Known("MSWB_STATE_DIR", lambda value: os.path.abspath(os.path.expanduser(_text(value))), _state_home),
     "python": _Known("MSWB_PYTHON", _text, lambda env: ""),
     "lang": _Known("MSWB_LANG", _text, lambda env: ""),
+    "theme": _Known("MSWB_THEME", _text, lambda env: "dark"),
     "log_dir": _Known("MSWB_LOG_DIR", _text, lambda env: "ms_run_log"),
     "silence_s": _Known("MSWB_SILENCE_S", _seconds, lambda env: 60.0),
     "stop_grace_s": _Known("MSWB_STOP_GRACE_S", _seconds, lambda env: 5.0),
@@ -109,10 +112,10 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     path = config_path(env)
     table = _read_config(path)
     for name in table:
-        if name not in KNOWN and not isinstance(table[name], dict):  # tables belong to later faces: themes, keys
+        if name not in KNOWN and not isinstance(table[name], dict):  # tables have owners of their own
             raise _invalid(name, f"{path} has no such setting; known: {', '.join(KNOWN)}", path)
     entries = {name: _resolve(name, known, env, table, path) for name, known in KNOWN.items()}
-    return Settings(entries, path)
+    return Settings(entries, path, {name: value for name, value in table.items() if isinstance(value, dict)})
 
 
 def host_name() -> str:

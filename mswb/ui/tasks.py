@@ -24,9 +24,11 @@ KEPT = 50
 class Ticket:
     """What the work of a task gets to say how far it is, and to ask whether it is still wanted."""
 
-    def __init__(self) -> None:
+    def __init__(self, send: Callable[[Any], None] = lambda value: None) -> None:
         self._cancelled = threading.Event()
         self.progress: Progress | None = None
+        self.send = send
+        """Hand a value to the ``received`` of the task, on the event loop, while the work goes on."""
 
     def cancelled(self) -> bool:
         """Whether nobody wants the result any more; long work asks often and returns."""
@@ -36,7 +38,12 @@ class Ticket:
         """Tell the progress; drawn when the drawer is open."""
         self.progress = Progress(done, total, unit, text)
 
+    def wait(self, seconds: float) -> bool:
+        """Pause; returns at once, and True, when the work is cancelled."""
+        return self._cancelled.wait(seconds)
+
     def cancel(self) -> None:
+        """Ask the work to end."""
         self._cancelled.set()
 
 
@@ -105,12 +112,14 @@ class Tasks:
         done: Callable[[T], None],
         *,
         failed: Callable[[Finding], None] | None = None,
+        received: Callable[[Any], None] | None = None,
         group: str = "",
         quiet: bool = False,
     ) -> Task[T]:
         """Start a piece of work in a thread; call on the event loop.
 
         Args:
+            received: called on the event loop with each value that the work sends before its end.
             group: an earlier task of the same group is cancelled first.
             quiet: not worth listing (periodic looks).
         """
@@ -119,6 +128,8 @@ class Tasks:
                 if other.group == group:
                     other.cancel()
         task = Task(next(self._numbers), title, group, quiet, work, done, failed)
+        if received is not None:
+            task.ticket.send = lambda value: self._deliver(lambda: received(value) if task.state == "running" else None)
         self._all.append(task)
         self._forget()
         threading.Thread(target=self._run, args=(task,), name=f"task {title}", daemon=True).start()

@@ -1,0 +1,34 @@
+"""What all our screens share: they draw at the pace of the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from textual.screen import ModalScreen, Screen
+
+from mswb.ui.pace import Pace
+
+if TYPE_CHECKING:
+    _Base = Screen[Any]
+else:
+    _Base = object
+
+Result = TypeVar("Result")
+
+
+class Paced(_Base):
+    """Puts the next frame off while the terminal has not taken the last one; what changes meanwhile is drawn at once
+    with it. Textual's timer asks again by itself."""
+
+    def _on_timer_update(self) -> None:
+        pace: Pace | None = getattr(self.app, "pace", None)  # tests draw screens in a bare app
+        if pace is None or pace.ready():
+            super()._on_timer_update()
+
+
+class PacedScreen(Paced, Screen[Result]):
+    """A full screen."""
+
+
+class PacedModal(Paced, ModalScreen[Result]):
+    """A screen that lies over another one."""

@@ -1,0 +1,85 @@
+"""The bottom row: the keys that do something where you are, the nearest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+from textual import events
+from textual.binding import ActiveBinding
+from textual.screen import Screen
+from textual.widget import Widget
+
+KEPT = ("app.help", "app.quit")
+"""Always shown, at the right end."""
+
+
+class KeyBar(Widget):
+    """Shows the active bindings that want to be shown; a click presses the key."""
+
+    DEFAULT_CSS = """
+    KeyBar { dock: bottom; height: 1; width: 1fr; background: $panel; color: $text-muted; }
+    """
+    COMPONENT_CLASSES = {"keybar--key"}  # noqa: RUF012 (Textual's own form)
+    DEFAULT_CSS += "KeyBar > .keybar--key { color: $footer-key-foreground; text-style: bold; }\n"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._shown: tuple[tuple[str, str, str], ...] = ()
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._update)
+
+    def _update(self, screen: Screen[object]) -> None:
+        entries = tuple(
+            (active.binding.key, self.app.get_key_display(active.binding), active.binding.description)
+            for active in wanted(screen.active_bindings.values())
+        )
+        if entries != self._shown:
+            self._shown = entries
+            self.refresh()
+
+    def _fitting(self) -> list[tuple[str, str, str]]:
+        """What fits: the last entries (help, quit) are kept, the others as far as there is room."""
+        last = list(self._shown[-len(KEPT) :])
+        room = self.size.width - sum(_width(entry) for entry in last)
+        row = []
+        for entry in self._shown[: -len(KEPT)]:
+            if _width(entry) > room:
+                break
+            row.append(entry)
+            room -= _width(entry)
+        return row + last
+
+    def render(self) -> Text:
+        style = self.get_component_rich_style("keybar--key")
+        row = Text(no_wrap=True, end="")
+        for _, display, words in self._fitting():
+            row.append(f" {display}", style=style)
+            row.append(f" {words} ")
+        return row
+
+    def on_click(self, event: events.Click) -> None:
+        start = 0
+        for entry in self._fitting():
+            start += _width(entry)
+            if event.x < start:
+                self.app.simulate_key(entry[0])
+                return
+
+
+def wanted(bindings: Iterable[ActiveBinding]) -> list[ActiveBinding]:
+    """The bindings to show: one for each action, the nearest to the focus first, :data:`KEPT` last."""
+    seen: set[str] = set()
+    row: list[ActiveBinding] = []
+    for active in bindings:
+        name = active.binding.id or active.binding.action
+        if active.binding.show and active.enabled and name not in seen:
+            seen.add(name)
+            row.append(active)
+    last = [active for active in row if active.binding.id in KEPT]
+    return [active for active in row if active.binding.id not in KEPT] + last
+
+
+def _width(entry: tuple[str, str, str]) -> int:
+    return Text(f" {entry[1]} {entry[2]} ").cell_len
