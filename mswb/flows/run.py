@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +17,13 @@ import msgspec
 
 from mswb.env.interpreter import Interpreter, find_interpreter
 from mswb.files.safety import make_private_dir
-from mswb.findings import Finding, stop
+from mswb.findings import Finding, MswbError, stop
 from mswb.flows.open_path import logs_of
 from mswb.jobs import control, runs
-from mswb.jobs.spec import Event, JobSpec
+from mswb.jobs.spec import Event, JobSpec, ProcessSpec
+from mswb.launch import presets
 from mswb.launch.backends import direct, msrun
+from mswb.launch.backends.common import LAUNCHER_LOG
 from mswb.launch.command import LaunchRequest, parse_flags
 from mswb.launch.diagnose import Diagnosis, diagnose
 from mswb.launch.environment import EnvOverlay, build
@@ -38,6 +41,7 @@ class Prepared:
     interpreter: Interpreter
     overlay: EnvOverlay
     findings: tuple[Finding, ...]
+    arguments: tuple[str, ...]
 
     @property
     def blocked(self) -> bool:
@@ -78,15 +82,24 @@ def prepare(
     interpreter = find_interpreter(request.python, settings, env)
     overlay = build(request, interpreter, "RUN", str(_log_root(request, settings) / "RUN"), env)
     findings = () if request.skip_check and not checked else tuple(check(request, interpreter, overlay))
-    return Prepared(request, interpreter, overlay, findings)
+    return Prepared(request, interpreter, overlay, findings, tuple(arguments))
 
 
 def preview(prepared: Prepared) -> tuple[str, ...]:
     """The command that would be started: msrun's, or under ``direct`` that of the first worker."""
-    if prepared.request.backend == "msrun":
-        log_folder = os.path.join(prepared.request.log_dir or "ms_run_log", "RUN")
-        return msrun.command(prepared.request, prepared.overlay, prepared.interpreter.path, log_folder)
-    return (prepared.interpreter.path, *prepared.request.program.words)
+    return next(one.argv for one in processes(prepared) if one.role != "scheduler")
+
+
+def processes(prepared: Prepared) -> tuple[ProcessSpec, ...]:
+    """The processes that would be started, with what each gets beside the common environment.
+
+    The word ``RUN`` in their paths stands for the name of the run, which only the start gives.
+    """
+    request, overlay, log_folder = prepared.request, prepared.overlay, prepared.overlay.log_folder
+    if request.backend == "direct":
+        return direct.processes(request, overlay, prepared.interpreter, log_folder)
+    argv = msrun.command(request, overlay, prepared.interpreter.path, log_folder)
+    return (ProcessSpec(role="launcher", argv=argv, log=os.path.join(log_folder, LAUNCHER_LOG)),)
 
 
 def start(prepared: Prepared, settings: Settings, environ: Mapping[str, str] | None = None) -> runs.Run:
@@ -103,7 +116,10 @@ def start(prepared: Prepared, settings: Settings, environ: Mapping[str, str] | N
     _point_latest(root, run_id)
     overlay = build(request, prepared.interpreter, run_id, str(log_folder), env)
     spec = BACKENDS[request.backend](request, overlay, prepared.interpreter, run_id, str(log_folder), str(run_folder))
-    return control.start(msgspec.structs.replace(spec, stop_grace_s=settings["stop_grace_s"]), settings)
+    run = control.start(msgspec.structs.replace(spec, stop_grace_s=settings["stop_grace_s"]), settings)
+    with suppress(MswbError, OSError):  # a history that can't be written stops nothing
+        presets.remember(settings.state_dir, Path(request.cwd), prepared.arguments, time.time())
+    return run
 
 
 def follow(run: runs.Run, cancelled: Callable[[], bool]) -> Iterator[LogLine | Event | None]:

@@ -56,17 +56,29 @@ def cut(argv: Sequence[str]) -> Cut:
         MswbError: ``usage`` for an unknown flag, a missing value, or a value of the wrong kind.
     """
     values: dict[str, Any] = {}
+    pairs, program = split_flags(argv)
+    for flag, text in pairs:
+        value = flag.read(flag.name, text)
+        values[flag.name] = [*values.get(flag.name, []), value] if flag.many else value
+    return Cut(values, program)
+
+
+def split_flags(argv: Sequence[str]) -> tuple[list[tuple[Flag, str]], tuple[str, ...]]:
+    """The flags in front of the script, each with its text as it stands (``true`` for a bare switch); and the rest.
+
+    Raises:
+        MswbError: ``usage`` for an unknown flag or a missing value.
+    """
+    pairs: list[tuple[Flag, str]] = []
     index = 0
     while index < len(argv) and argv[index].startswith("-") and argv[index] not in ("-", "--"):
         flag, text = _flag_of(argv[index])
         if text is None and not flag.switch:
             index += 1
             text = _value_at(argv, index, flag)
-        value = flag.read(flag.name, "true" if text is None else text)
-        values[flag.name] = [*values.get(flag.name, []), value] if flag.many else value
+        pairs.append((flag, "true" if text is None else text))
         index += 1
-    rest = argv[index + 1 :] if index < len(argv) and argv[index] == "--" else argv[index:]
-    return Cut(values, tuple(rest))
+    return pairs, tuple(argv[index + 1 :] if index < len(argv) and argv[index] == "--" else argv[index:])
 
 
 def spelling(token: str) -> str | None:

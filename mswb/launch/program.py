@@ -43,7 +43,7 @@ def read_program(words: Sequence[str], cwd: str) -> Program:
     Raises:
         MswbError: ``usage`` when there is nothing, or the script is missing, a folder or not readable.
     """
-    if not words:
+    if not words or not words[0]:
         raise refuse("script-missing")
     if words[0] == "pytest":
         return Program(tuple(words), None)

@@ -34,12 +34,7 @@ def job_spec(
     Raises:
         MswbError: ``tls-not-yet``; ``path-unwritable`` when a wrapper for PATH can't be written.
     """
-    command = request.program.command(interpreter.path)
-    has_scheduler = request.is_master and interpreter.mindspore_version is not None
-    binder = _Binder(request, overlay)
-    processes = list(_workers(request, overlay, command, log_folder, binder))
-    if has_scheduler:
-        processes.insert(0, _scheduler(request, overlay, command, log_folder, binder))
+    started = processes(request, overlay, interpreter, log_folder)
     return frame(
         request,
         overlay,
@@ -47,10 +42,22 @@ def job_spec(
         run_id,
         log_folder,
         run_folder,
-        tuple(processes),
-        has_scheduler=has_scheduler,
-        command_line=command,
+        started,
+        has_scheduler=started[0].role == "scheduler",
+        command_line=request.program.command(interpreter.path),
     )
+
+
+def processes(
+    request: LaunchRequest, overlay: EnvOverlay, interpreter: Interpreter, log_folder: str
+) -> tuple[ProcessSpec, ...]:
+    """The processes in the order of their start: the scheduler where this node runs it, then the workers."""
+    command = request.program.command(interpreter.path)
+    binder = _Binder(request, overlay)
+    workers = tuple(_workers(request, overlay, command, log_folder, binder))
+    if request.is_master and interpreter.mindspore_version is not None:
+        return (_scheduler(request, overlay, command, log_folder, binder), *workers)
+    return workers
 
 
 class _Binder:
