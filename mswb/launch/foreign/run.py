@@ -1,8 +1,4 @@
-"""Live trainings of this host that mswb did not start, whatever launched them.
-
-They are found by what every MindSpore process shows: MS_ROLE or RANK_ID in /proc/PID/environ, or libmindspore among
-its mapped files. Everything here only reads, and takes a process that is gone or not readable as one that says less.
-"""
+"""A live training that mswb did not start, as data."""
 
 from __future__ import annotations
 
