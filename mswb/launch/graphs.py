@@ -112,9 +112,14 @@ class _Build:
 
 
 class GraphReader:
-    """Collects graph builds from blocks that are fed one after the other; processes are kept apart by pid."""
+    """Collects graph builds from blocks that are fed one after the other; processes are kept apart by pid.
 
-    def __init__(self) -> None:
+    Args:
+        keep: the latest builds that are kept; of :data:`MAX_BUILDS`, the first ones.
+    """
+
+    def __init__(self, *, keep: int = MAX_BUILDS) -> None:
+        self._keep = keep
         self._builds: list[_Build] = []
         self._by_pid: dict[int | None, _Build] = {}
         self._shapes: dict[int | None, list[str]] = {}
@@ -162,6 +167,8 @@ class GraphReader:
     def _open(self, number: int, pid: int | None) -> _Build:
         build = _Build(number, pid, input_shapes=self._shapes.pop(pid, []))
         self._builds.append(build)
+        if len(self._builds) > self._keep:
+            del self._builds[0]
         self._by_pid[pid] = build
         return build
 

@@ -1,0 +1,271 @@
+"""What one log says of its rank, kept up to date while the log grows: counts, progress, speed. Memory is bounded.
+
+A big log is read from its end: the last state is known at once, and what lies before is only counted, in pieces. Of
+what streams by, only lines are parsed that may tell of progress, and only the last ones of these: a rank that writes
+20,000 lines a second costs little more than the count of its newlines.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from mswb.files.follow import Block, last_state
+from mswb.files.safety import open_regular
+from mswb.findings import MswbError
+from mswb.launch.forms import BUILT_IN, Forms, Step
+from mswb.launch.logs import blocks
+from mswb.launch.progress import Progress, ProgressReader, steps_of
+
+TAIL = 256 << 10
+"""Bytes at the end of a log that are read first."""
+PIECE = 1 << 20
+"""Bytes counted at once."""
+MARKS_KEPT = 200
+"""Lines about cluster and compiler that are parsed of one update: the last ones."""
+STEPS_TRIED = 40
+"""Lines that may tell of a step and are tried of one update, from the end."""
+STEPS_KEPT = 3
+"""Lines that do tell of one, and are taken."""
+_LOOKS = (4 << 10, 64 << 10, 4 << 20)  # bytes from the end of an update in which a step line is looked for, in turn
+_SPEEDS = 32
+_HEADS = (b"\n[ERROR] ", b"\n[CRITICA", b"\n[EXCEPTI", b"\nTracebac", b"\n[WARNING")
+_HEAD_BYTES = len(_HEADS[0]) - 1
+_MARKS = (
+    rb"Status record: |Start compiling|Extra status record|Topology build timed out|Currently registered node number"
+    rb"|Cluster is successfully|This node \S+ rank id: |\[GRAPH_BUILD\]"
+)
+Counts = tuple[int, int, int]
+
+
+class RankLog:
+    """One log. Feed it what a follower delivers from the offset that :meth:`open` returns.
+
+    Attributes:
+        lines: counted so far, as are ``errors`` (records of ERROR and above, and tracebacks) and ``warnings``.
+        last_output: when the log last grew, in seconds since the epoch; None for a log that is missing or empty.
+        step: what is known of the last step, each value the last one printed.
+        speeds: milliseconds of the latest steps, printed or measured.
+    """
+
+    def __init__(self, path: str, forms: Forms = BUILT_IN) -> None:
+        self.path = path
+        self._forms = forms
+        self._size_at_start = self._left = self._size = 0
+        self._forget()
+        self.last_output: float | None = None
+
+    def _forget(self) -> None:
+        self.lines = self.errors = self.warnings = 0
+        self.step: Step | None = None
+        self.speeds: deque[float] = deque(maxlen=_SPEEDS)
+        self._reader = ProgressReader(self._forms, keep=1)
+        self._initial = self._reader.progress
+        self._epochs_from_zero = False
+        self._at_start = True
+        self._partial = b""
+        self._timed: tuple[float, Step] | None = None
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the rank is; None while its log says nothing of that."""
+        return None if self._reader.progress is self._initial else self._reader.progress
+
+    @property
+    def left(self) -> int:
+        """Bytes that are not counted yet."""
+        return self._left
+
+    @property
+    def size(self) -> int:
+        """Bytes of the log, as far as it was read."""
+        return self._size
+
+    @property
+    def step_ms(self) -> float | None:
+        """Milliseconds of a step: the median of the latest ones."""
+        return statistics.median(self.speeds) if self.speeds else None
+
+    @property
+    def eta_s(self) -> float | None:
+        """Seconds to the end of the training; None while the number of steps or their time is unknown."""
+        to_go = None if self.step is None else remaining_steps(self.step, self._epochs_from_zero)
+        return None if to_go is None or self.step_ms is None else to_go * self.step_ms / 1e3
+
+    def open(self) -> int:
+        """Where to begin reading: the start of a line near the end; all ahead of it is left to :meth:`count`."""
+        try:
+            status = os.stat(self.path)
+            begin = max(0, status.st_size - TAIL)
+            self._size_at_start = self._size = status.st_size
+            self.last_output = status.st_mtime if status.st_size else None
+            if begin:
+                begin += self._pread(begin, TAIL).find(b"\n") + 1
+        except (OSError, MswbError):
+            begin = 0
+        self._left = begin
+        return begin
+
+    def take(self, news: Sequence[Block], partial: bytes = b"") -> None:
+        """Take in what was appended, and the unfinished last line as it stands."""
+        now = time.time()
+        for block in news:
+            if block.restart is not None:
+                self._left = self._size_at_start = 0
+                self._forget()
+            self._add(count(block.data, at_start=self._at_start))
+            self._at_start = not block.unfinished
+            self._size = block.offset + len(block.data)
+            self._study(block.data, now if block.offset >= self._size_at_start else None)
+        self._partial = partial
+        if partial:
+            self._study(partial, now)
+        if self._size > self._size_at_start or partial:
+            self.last_output = now
+
+    def count(self) -> int:
+        """Count one more piece of what lies ahead of the tail; returns its bytes, 0 when all is counted."""
+        if not self._left:
+            return 0
+        begin = max(0, self._left - PIECE)
+        try:
+            data = self._pread(max(0, begin - 1), self._left - begin + _HEAD_BYTES + bool(begin))
+        except (OSError, MswbError):
+            self._left = 0
+            return 0
+        own = data[bool(begin) :][: self._left - begin]
+        found = count_piece(data if begin else b"\n" + data, self._left - begin)
+        self._add((own.count(b"\n"), *found))
+        if self.progress is None:
+            self._study(own, None)
+        elif self.step is None:
+            self._steps_alone(own)
+        done, self._left = self._left - begin, begin
+        return done
+
+    def _add(self, counts: Counts) -> None:
+        self.lines += counts[0]
+        self.errors += counts[1]
+        self.warnings += counts[2]
+
+    def _study(self, data: bytes, arrived: float | None) -> None:
+        """Parse the lines that tell of progress. ``arrived``: when they were written, None for old ones."""
+        lines = {**_marked(data), **self._step_lines(data)}
+        steps = []
+        for _, line in sorted(lines.items()):
+            before = self._reader.progress.step
+            for block in blocks([last_state(line)]):
+                self._reader.feed(block)
+            step = self._reader.progress.step
+            if step is not None and step is not before:
+                steps.append(step)
+        self._take_steps(steps, arrived)
+
+    def _steps_alone(self, data: bytes) -> None:
+        """The last steps of older bytes: what the rank does now is known already."""
+        found = (step for _, line in sorted(self._step_lines(data).items()) if (step := self._step_of(line)))
+        self._take_steps(list(found), None)
+
+    def _step_lines(self, data: bytes) -> dict[int, bytes]:
+        """The last lines that tell of a step, by their offset in ``data``."""
+        for look in _LOOKS:
+            begin = max(0, len(data) - look)
+            if begin:
+                begin = data.find(b"\n", begin) + 1 or len(data)
+            candidates = deque(_lines_with(self._forms.needle, data, begin), maxlen=STEPS_TRIED)
+            found = dict(islice((one for one in reversed(candidates) if self._step_of(one[1])), STEPS_KEPT))
+            if found or begin == 0:
+                return found
+        return {}
+
+    def _step_of(self, line: bytes) -> Step | None:
+        return next(iter(steps_of(blocks([last_state(line)]), self._forms)), None)
+
+    def _take_steps(self, steps: Sequence[Step], arrived: float | None) -> None:
+        for step in steps:
+            if step.step_ms is not None:
+                self.speeds.append(step.step_ms)
+            self._epochs_from_zero = self._epochs_from_zero or step.epoch == 0
+            self.step = step if self.step is None else _newest(self.step, step)
+        timed = next((step for step in reversed(steps) if step.step is not None), None)
+        if timed is not None:
+            self._measure(timed, timed.time / 1e6 if timed.time is not None else arrived)
+
+    def _measure(self, step: Step, moment: float | None) -> None:
+        """The time of a step from two moments; only the last step of an update is the one that came at its moment."""
+        before, self._timed = self._timed, None if moment is None else (moment, step)
+        if before is None or moment is None or step.step is None or before[1].step is None:
+            return
+        done, elapsed = step.step - before[1].step, moment - before[0]
+        if step.step_ms is None and step.epoch == before[1].epoch and done > 0 and elapsed > 0:
+            self.speeds.append(elapsed * 1e3 / done)
+
+    def _pread(self, offset: int, size: int) -> bytes:
+        descriptor = open_regular(self.path)
+        try:
+            return os.pread(descriptor, size, offset)
+        finally:
+            os.close(descriptor)
+
+
+def remaining_steps(step: Step, epochs_from_zero: bool) -> int | None:
+    """How many steps are still to do; None when the log does not tell how many there are."""
+    if step.step is None or step.steps is None:
+        return None
+    if step.epoch is None:
+        return max(0, step.steps - step.step)
+    if step.epochs is None:
+        return None
+    done = (step.epoch - (not epochs_from_zero)) * step.steps + step.step
+    return max(0, step.epochs * step.steps - done)
+
+
+def count(data: bytes, *, at_start: bool) -> Counts:
+    """(lines, errors, warnings) of some bytes; ``at_start``: they begin where a line begins."""
+    heads = [data.count(head) + (at_start and data.startswith(head[1:])) for head in _HEADS]
+    return data.count(b"\n"), sum(heads[:-1]), heads[-1]
+
+
+def count_piece(data: bytes, size: int) -> tuple[int, int]:
+    """(errors, warnings) of the lines that begin in a piece of ``size`` bytes.
+
+    ``data`` has one byte ahead of the piece, and behind it enough to recognise a line that begins with its last byte.
+    """
+    heads = [data.count(head, 0, size + _HEAD_BYTES) for head in _HEADS]
+    return sum(heads[:-1]), heads[-1]
+
+
+def _newest(old: Step, new: Step) -> Step:
+    """Each value as it was printed last."""
+    names = ("step", "steps", "epoch", "epochs", "loss", "step_ms", "time")
+    return replace(new, **{name: getattr(old, name) for name in names if getattr(new, name) is None})
+
+
+def _marked(data: bytes) -> dict[int, bytes]:
+    return dict(deque(_lines_with(_marks(), data, 0), maxlen=MARKS_KEPT))
+
+
+def _lines_with(pattern: Any, data: bytes, begin: int) -> Iterator[tuple[int, bytes]]:
+    """(offset, line) of each line from ``begin`` on that the pattern fits."""
+    while (match := pattern.search(data, begin)) is not None:
+        start = data.rfind(b"\n", 0, match.start()) + 1
+        end = data.find(b"\n", match.start()) + 1 or len(data)
+        yield start, data[start:end]
+        begin = end
+
+
+@lru_cache(maxsize=1)
+def _marks() -> Any:
+    import re2
+
+    options = re2.Options()
+    options.never_capture = True
+    options.encoding = re2.Options.Encoding.LATIN1
+    return re2.compile(_MARKS, options)
