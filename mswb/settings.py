@@ -87,7 +87,7 @@ KNOWN: Mapping[str, _Known] = {
     "state_dir": _Known("MSWB_STATE_DIR", lambda value: os.path.abspath(os.path.expanduser(_text(value))), _state_home),
     "python": _Known("MSWB_PYTHON", _text, lambda env: ""),
     "lang": _Known("MSWB_LANG", _text, lambda env: ""),
-    "theme": _Known("MSWB_THEME", _text, lambda env: "dark"),
+    "theme": _Known("MSWB_THEME", _text, lambda env: ""),
     "log_dir": _Known("MSWB_LOG_DIR", _text, lambda env: "ms_run_log"),
     "silence_s": _Known("MSWB_SILENCE_S", _seconds, lambda env: 60.0),
     "stop_grace_s": _Known("MSWB_STOP_GRACE_S", _seconds, lambda env: 5.0),

@@ -35,11 +35,12 @@ COMMANDS = {
     "doctor": Entry("mswb.cli.doctor:doctor", "Report on this host and the training Python.", "doctor"),
     "explain": Entry("mswb.cli.explain:explain", "Explain a finding code.", "explain"),
     "shims": Entry("mswb.cli.shims:shims", "Install wrappers, so that typing msrun runs mswb.", "shims"),
+    "ui": Entry("mswb.ui.start:ui", "Open the workbench here or on a path.", "ui"),
     "demo": Entry("mswb.cli.demo:demo", "Start a small two-rank run that fails; diagnose it.", "diagnose"),
 }
 ALIASES = {"msrun": "run"}
 LATER = {"cache": "cache", "mscache": "cache", "convert": "convert", "msconvert": "convert", "prof": "profile",
-         "msprof": "profile", "ui": "workbench"}  # fmt: skip
+         "msprof": "profile"}  # fmt: skip
 
 
 class CommandTable(click.Group):
@@ -79,7 +80,11 @@ class CommandTable(click.Group):
 def mswb(ctx: click.Context) -> None:
     """The MindSpore workbench: start, follow and diagnose trainings from a terminal."""
     choose_language(load_settings()["lang"])
-    if ctx.invoked_subcommand is None:
+    if ctx.invoked_subcommand is None and sys.stdin.isatty() and sys.stdout.isatty():
+        workbench = mswb.get_command(ctx, "ui")
+        assert workbench is not None
+        ctx.exit(ctx.invoke(workbench))
+    elif ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 

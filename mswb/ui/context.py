@@ -11,12 +11,14 @@ from mswb.ui.tasks import Tasks
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How this session runs. ``slow_link``: redraw at 1 Hz at most and send little; ``read_only``: change nothing."""
+    """How this session runs. ``slow_link``: redraw at 1 Hz at most and send little; ``read_only``: change nothing;
+    ``theme``: the one to use, whatever the settings say."""
 
     ascii: bool = False
     slow_link: bool = False
     read_only: bool = False
     mouse: bool = True
+    theme: str = ""
 
     @property
     def redraw_s(self) -> float:

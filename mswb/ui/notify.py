@@ -10,7 +10,6 @@ standard input and MSWB_RUN, MSWB_VERDICT and MSWB_TITLE in its environment::
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Mapping
 from typing import Any
@@ -61,11 +60,6 @@ def run_command(command: str, report: Mapping[str, Any], environ: Mapping[str, s
     if outcome.returncode != 0:
         last = outcome.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
         raise _failed(command, f"it ended with exit code {outcome.returncode}" + "".join(f": {line}" for line in last))
-
-
-def environment() -> Mapping[str, str]:
-    """The environment of the user's command: ours."""
-    return os.environ
 
 
 def _failed(command: str, reason: str) -> Exception:

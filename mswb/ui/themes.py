@@ -20,7 +20,8 @@ from mswb.settings import Settings
 
 DEFAULT = "dark"
 MAX_BYTES = 64 << 10
-_COLOURS = frozenset("primary secondary warning error success accent foreground background surface panel boost".split())
+_GROUND = {"foreground", "background", "surface", "panel", "boost"}
+_COLOURS = _GROUND | {"primary", "secondary", "accent", "success", "warning", "error"}
 _NUMBERS = frozenset({"luminosity_spread", "text_alpha"})
 _SWITCHES = frozenset({"dark", "ansi"})
 _KNOWN = {field.name for field in fields(Theme)} - {"name"}

@@ -60,7 +60,7 @@ class DrawerScreen(PacedModal[None]):
 
     def __init__(self, context: Context) -> None:
         super().__init__()
-        self._context = context
+        self.context = context
         self._tasks: tuple[Task[Any], ...] = ()
         self._runs: tuple[RunLine, ...] = ()
         self._drawn: tuple[str, ...] = ()
@@ -78,13 +78,13 @@ class DrawerScreen(PacedModal[None]):
 
     def _look(self) -> None:
         self._draw()
-        self._context.tasks.start("Runs", self._read, self._received, group="drawer-runs", quiet=True)
+        self.context.tasks.start("Runs", self._read, self._received, group="drawer-runs", quiet=True)
 
     def _read(self, ticket: Ticket) -> tuple[RunLine, ...]:
         from mswb.jobs.runs import list_runs, run_state
 
         now = time.time()
-        runs = list_runs(self._context.settings)[:RUNS]
+        runs = list_runs(self.context.settings)[:RUNS]
         return tuple(
             RunLine(run.id, run.folder, run_state(run), run.status.title if run.status else run.problem,
                     now - run.status.created if run.status else 0.0)
@@ -97,7 +97,7 @@ class DrawerScreen(PacedModal[None]):
             self._draw()
 
     def _draw(self) -> None:
-        self._tasks = self._context.tasks.listed
+        self._tasks = self.context.tasks.listed
         lines = tuple([task_line(task) for task in self._tasks] + [run_line(run) for run in self._runs])
         if lines == self._drawn:
             return
@@ -108,7 +108,7 @@ class DrawerScreen(PacedModal[None]):
         listed.add_options([Option(Text(line, no_wrap=True, overflow="ellipsis")) for line in lines])
         listed.highlighted = min(chosen, len(lines) - 1) if lines else None
         self.query_one("#drawer-title", Static).update(
-            f"Jobs   {self._context.tasks.running} at work, {len(self._runs)} runs" if lines else "Jobs   nothing yet"
+            f"Jobs   {self.context.tasks.running} at work, {len(self._runs)} runs" if lines else "Jobs   nothing yet"
         )
 
     def _chosen(self) -> Task[Any] | RunLine | None:

@@ -92,9 +92,22 @@ def _holds(key: Key, words: str) -> bool:
     return wanted in f"{key.id} {key.help} {key.zh} {key.keys}".casefold()
 
 
-_NAMES = {"slash": "/", "question_mark": "?", "colon": ":", "less_than_sign": "<", "greater_than_sign": ">",
-          "left_square_bracket": "[", "right_square_bracket": "]", "ampersand": "&", "exclamation_mark": "!",
-          "plus": "+", "minus": "-", "equals_sign": "=", "left_curly_bracket": "{", "right_curly_bracket": "}"}  # fmt: skip
+_NAMES = {
+    "slash": "/",
+    "question_mark": "?",
+    "colon": ":",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+    "ampersand": "&",
+    "exclamation_mark": "!",
+    "equals_sign": "=",
+    "plus": "+",
+    "minus": "-",
+}
 
 
 def _plain(key: Key) -> str:

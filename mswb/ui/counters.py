@@ -1,0 +1,30 @@
+"""The header's live counters: one thread samples once a second, and only while somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mswb.ui.tasks import Task, Tasks, Ticket
+
+if TYPE_CHECKING:
+    from mswb.env.devices import Sample
+
+PERIOD_S = 1.0
+
+
+def start(tasks: Tasks, received: Callable[[Sample], None], folder: str) -> Task[None]:
+    """Sample until the task is cancelled, each sample handed to ``received`` on the event loop."""
+
+    def work(ticket: Ticket) -> None:
+        from mswb.env.devices import Sampler
+
+        sampler = Sampler(folder=folder)
+        try:
+            while not ticket.cancelled():
+                ticket.send(sampler.sample())
+                ticket.wait(PERIOD_S)
+        finally:
+            sampler.close()
+
+    return tasks.start("Counters", work, lambda done: None, received=received, group="counters", quiet=True)

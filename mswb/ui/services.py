@@ -1,0 +1,88 @@
+"""What goes on beside the panes: the training Python's name, counters, theme files, the end of runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from mswb.files.safety import printable
+from mswb.ui import counters, driver, notify, themes
+from mswb.ui.tasks import Ticket
+
+if TYPE_CHECKING:
+    from mswb.env.devices import Sample
+    from mswb.env.interpreter import Interpreter
+    from mswb.jobs.runs import Run
+    from mswb.launch.diagnose import Diagnosis
+    from mswb.ui.app import Workbench
+
+
+def start_services(app: Workbench) -> None:
+    """Start what the header shows and what watches the theme files."""
+    _look_for_interpreter(app)
+    _count(app)
+    places = themes.folders(app.context.settings)
+    app.context.tasks.start(
+        "Themes",
+        lambda ticket: themes.watch(places, lambda: ticket.send(None), ticket.cancelled),
+        lambda done: None,
+        received=lambda value: app.reload_themes(),
+        quiet=True,
+    )
+
+
+def interpreter_words(interpreter: Interpreter) -> str:
+    """``Python 3.11.9, MindSpore 2.10.0``, or that it has none."""
+    has = f"MindSpore {interpreter.mindspore_version}" if interpreter.mindspore_version else "no MindSpore"
+    return printable(f"Python {interpreter.version}, {has}")
+
+
+def _look_for_interpreter(app: Workbench) -> None:
+    settings = app.context.settings
+
+    def work(ticket: Ticket) -> str:
+        from mswb.env.interpreter import find_interpreter
+
+        return interpreter_words(find_interpreter(None, settings, os.environ))
+
+    def show(words: str) -> None:
+        app.show_header(interpreter=words)
+
+    app.context.tasks.start("Training Python", work, show, failed=lambda finding: show("no training Python"))
+
+
+def _count(app: Workbench) -> None:
+    from mswb.env.devices.history import History
+    from mswb.ui.widgets.counters import counters_text
+
+    history = History()
+
+    def show(sample: Sample) -> None:
+        history.add(sample)
+        app.sample = sample
+        app.show_header(counters=counters_text(sample, history, app.size.width // 2))
+
+    counters.start(app.context.tasks, show, str(app.context.folder))
+
+
+def tell_end(app: Workbench, run: Run, diagnosis: Diagnosis) -> None:
+    """A run has ended: a toast, the bell, OSC 9, and the user's command."""
+    root = diagnosis.findings[diagnosis.root].title if diagnosis.root is not None else None
+    title = notify.title_of(run.id, diagnosis.verdict, root)
+    app.notify(title, severity="information" if diagnosis.verdict == "succeeded" else "error", markup=False)
+    app.bell()
+    driver.send(app, notify.osc9(title))
+    command = notify.command_of(app.context.settings.tables.get("notify", {}))
+    if command is not None:
+        app.context.tasks.start(
+            "Notify",
+            lambda ticket: notify.run_command(command, _report(diagnosis), os.environ, title),
+            lambda done: None,
+        )
+
+
+def _report(diagnosis: Diagnosis) -> Mapping[str, Any]:
+    from mswb.launch.diagnose import to_report
+
+    return to_report(diagnosis)
