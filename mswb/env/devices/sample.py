@@ -86,6 +86,15 @@ class DeviceProcess:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What one origin (NVML, npu-smi) says; the processes only as far as the driver knows them."""
+
+    devices: tuple[DeviceCounters, ...] = ()
+    processes: tuple[DeviceProcess, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessCounters:
     """A process that was asked for, its descendants included; 100 ``cpu_percent`` are one processor."""
 
@@ -210,6 +219,22 @@ class Sample:
             if one.pid == pid and not one.foreign and one.device_memory_bytes is not None
         ]
         return sum(known) if known else None
+
+
+def as_lost(device: DeviceCounters, note: str) -> DeviceCounters:
+    """The device with its identity only: it no longer answers."""
+    return DeviceCounters(
+        key=device.key,
+        kind=device.kind,
+        label=device.label,
+        number=device.number,
+        name=device.name,
+        uuid=device.uuid,
+        bus_id=device.bus_id,
+        state="lost",
+        parent=device.parent,
+        note=note,
+    )
 
 
 def percent(part: float | None, whole: float | None) -> float | None:
