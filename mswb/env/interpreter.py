@@ -89,6 +89,16 @@ def find_interpreter(option: str | None, settings: Settings, environ: Mapping[st
     return probe(Candidate(sys.executable, "mswb's own"), settings, environ)
 
 
+def candidates(settings: Settings, environ: Mapping[str, str], folder: Path) -> tuple[Candidate, ...]:
+    """The interpreters that a person may mean, none of them started: the configured one, environments of ``folder``,
+    the active ones, those on PATH, our own; each program once."""
+    own = Candidate(sys.executable, "mswb's own")
+    found: dict[str, Candidate] = {}
+    for one in (*_configured(settings), *_of_folder(folder), *_active(environ), *_on_path(environ), own):
+        found.setdefault(one.path, one)
+    return tuple(found.values())
+
+
 def probe(candidate: Candidate, settings: Settings, environ: Mapping[str, str]) -> Interpreter:
     """Ask an interpreter what it is, or recall its answer.
 
@@ -132,11 +142,19 @@ def wrapper_folder(interpreter: Interpreter, folder: Path) -> str:
 
 
 def _named(option: str | None, settings: Settings) -> Candidate | None:
-    if option:
-        return Candidate(option, "--python")
+    return Candidate(option, "--python") if option else next(_configured(settings), None)
+
+
+def _configured(settings: Settings) -> Iterator[Candidate]:
     if settings.python:
-        return Candidate(settings.python, settings.entries["python"].source)
-    return None
+        yield Candidate(settings.python, settings.entries["python"].source)
+
+
+def _of_folder(folder: Path) -> Iterator[Candidate]:
+    for name in (".venv", "venv", "env"):
+        path = folder / name / "bin" / "python"
+        if os.access(path, os.X_OK):
+            yield Candidate(str(path), f"{name} of this folder")
 
 
 def _program(named: Candidate, environ: Mapping[str, str]) -> Candidate:

@@ -81,6 +81,23 @@ def test_the_order(tmp_path: Path, env: dict[str, str], monkeypatch: pytest.Monk
     assert find(None, env).source == "mswb's own"
 
 
+def test_candidates_are_named_once_and_none_is_started(tmp_path: Path, env: dict[str, str]) -> None:
+    fake_python(tmp_path / "project" / ".venv" / "bin")
+    fake_python(tmp_path / "active" / "bin")
+    fake_python(tmp_path / "active" / "bin", "python3")
+    env |= {"VIRTUAL_ENV": str(tmp_path / "active"), "PATH": str(tmp_path / "active" / "bin")}
+    env |= {"MSWB_PYTHON": str(tmp_path / "chosen")}
+    found = interpreter.candidates(settings(env), env, tmp_path / "project")
+    assert [(one.path.removeprefix(str(tmp_path)), one.source) for one in found] == [
+        ("/chosen", "environment MSWB_PYTHON"),
+        ("/project/.venv/bin/python", ".venv of this folder"),
+        ("/active/bin/python", "$VIRTUAL_ENV"),
+        ("/active/bin/python3", "python3 on PATH"),
+        (sys.executable, "mswb's own"),
+    ]
+    assert calls(tmp_path / "project" / ".venv" / "bin") == calls(tmp_path / "active" / "bin") == 0
+
+
 def test_python_on_path_counts_only_with_mindspore(
     tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
