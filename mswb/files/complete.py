@@ -33,7 +33,7 @@ def complete(typed: str, folder: Path, wanted: Callable[[str], bool] = lambda na
     names = _names(os.path.join(folder, os.path.expanduser(head)), start, wanted)
     if not names:
         return Completion(typed, ())
-    return Completion(head + os.path.commonprefix(names), tuple(head + name for name in names[:MAX_OFFERED]))
+    return Completion(head + _shared(names), tuple(head + name for name in names[:MAX_OFFERED]))
 
 
 def scripts_only(name: str) -> bool:
@@ -63,6 +63,13 @@ def _names(folder: str, start: str, wanted: Callable[[str], bool]) -> list[str]:
     except OSError:
         return []
     return sorted(found, key=lambda name: (name.endswith("/"), name))
+
+
+def _shared(names: list[str]) -> str:
+    """The characters with which all names begin."""
+    first, last = min(names), max(names)
+    differs = (index for index, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    return first[: next(differs, min(len(first), len(last)))]
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
