@@ -33,6 +33,7 @@ COMMANDS = {
     "logs": Entry("mswb.cli.logs:logs", "Show the logs of all ranks, merged by time.", "log"),
     "jobs": Entry("mswb.cli.jobs:jobs", "List, show, attach to, stop and clean runs.", "jobs"),
     "doctor": Entry("mswb.cli.doctor:doctor", "Report on this host and the training Python.", "doctor"),
+    "devices": Entry("mswb.cli.devices:devices", "Show the counters of this host and its devices.", "devices"),
     "explain": Entry("mswb.cli.explain:explain", "Explain a finding code.", "explain"),
     "shims": Entry("mswb.cli.shims:shims", "Install wrappers, so that typing msrun runs mswb.", "shims"),
     "ui": Entry("mswb.ui.start:ui", "Open the workbench here or on a path.", "ui"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mswb.ui.tasks import Task, Tasks, Ticket
 
 if TYPE_CHECKING:
-    from mswb.env.devices import Sample
+    from mswb.env.devices.sample import Sample
 
 PERIOD_S = 1.0
 
@@ -17,7 +17,7 @@ def start(tasks: Tasks, received: Callable[[Sample], None], folder: str) -> Task
     """Sample until the task is cancelled, each sample handed to ``received`` on the event loop."""
 
     def work(ticket: Ticket) -> None:
-        from mswb.env.devices import Sampler
+        from mswb.env.devices.sampler import Sampler
 
         sampler = Sampler(folder=folder)
         try:

@@ -11,7 +11,7 @@ from mswb.ui import counters, driver, notify, themes
 from mswb.ui.tasks import Ticket
 
 if TYPE_CHECKING:
-    from mswb.env.devices import Sample
+    from mswb.env.devices.sample import Sample
     from mswb.env.interpreter import Interpreter
     from mswb.jobs.runs import Run
     from mswb.launch.diagnose import Diagnosis
