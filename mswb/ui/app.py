@@ -29,7 +29,7 @@ from mswb.ui.widgets.header import HeaderState
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from mswb.env.devices import Sample
+    from mswb.env.devices.sample import Sample
 
 INTERRUPT_S = 2.0
 """Seconds within which a second Ctrl+C leaves."""
@@ -205,10 +205,12 @@ class Workbench(App[int]):
         """Open the help."""
         from mswb.ui.screens.help import HelpScreen
 
-        active = self.screen.active_bindings.values()
-        shown = [(one.binding.id or "").partition(".")[0] for one in active]
-        displays = {one.binding.id: self.get_key_display(one.binding) for one in active if one.binding.id}
-        self.push_screen(HelpScreen(shown, displays))
+        active = [one.binding for one in self.screen.active_bindings.values() if one.binding.id]
+        displays: dict[str, str] = {}
+        for binding in active:
+            name = binding.id or ""
+            displays[name] = f"{displays.get(name, '')} {self.get_key_display(binding)}".strip()
+        self.push_screen(HelpScreen([name.partition(".")[0] for name in displays], displays))
 
     # -- themes
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,7 +53,7 @@ def open_workbench(settings: Settings, options: Options, path: str | None = None
     Raises:
         MswbError: ``terminal-unfit``, ``theme-unknown``, ``path-missing`` and the like; nothing was drawn.
     """
-    problem = terminal.unfit(os.environ, stdin_tty=sys.stdin.isatty(), stdout_tty=sys.stdout.isatty())
+    problem = terminal.unfit(os.environ, terminal.ttys())
     if problem is not None:
         raise problem
     folder, target = _place(settings, path)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 
@@ -16,11 +15,11 @@ _DRAWN = str.maketrans(
 )
 
 
-def unfit(environ: Mapping[str, str], *, stdin_tty: bool, stdout_tty: bool) -> MswbError | None:
-    """Why the workbench can't be drawn here, or None."""
+def unfit(environ: Mapping[str, str], ttys: Sequence[bool]) -> MswbError | None:
+    """Why the workbench can't be drawn here, or None. ``ttys``: whether input, output and error are terminals."""
     term = environ.get("TERM", "")
-    if not (stdin_tty and stdout_tty):
-        reason = "standard input and output are not both a terminal"
+    if not all(ttys):
+        reason = "standard input, output and error are not all a terminal"
     elif term in ("dumb", ""):
         reason = f"TERM is {term or 'not set'}"
     else:
@@ -28,9 +27,9 @@ def unfit(environ: Mapping[str, str], *, stdin_tty: bool, stdout_tty: bool) -> M
     return stop("terminal-unfit", values={"reason": reason})
 
 
-def is_interactive() -> bool:
-    """Whether standard input and output are a terminal that can be drawn on."""
-    return unfit(os.environ, stdin_tty=sys.stdin.isatty(), stdout_tty=sys.stdout.isatty()) is None
+def ttys() -> tuple[bool, ...]:
+    """Whether this process's input, output and error (on which Textual draws) are terminals."""
+    return tuple(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def wants_ascii(environ: Mapping[str, str]) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
+from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
 from mswb.findings import Where
@@ -26,6 +27,7 @@ class MainScreen(PacedScreen[None]):
         self.context = context
         self.header = header
         self.front = ""
+        self._focus: dict[str | None, Widget | None] = {}
 
     def compose(self) -> ComposeResult:
         yield Header(self.header, id="header")
@@ -57,11 +59,21 @@ class MainScreen(PacedScreen[None]):
             await switcher.mount(found)
         if found is not before:
             if before is not None:
+                self._focus[before.id] = self.focused
                 before.on_pane_hidden()
             self.front, switcher.current = name, found.id
             self.draw_tabs()
             found.on_pane_shown()
+            self.call_after_refresh(self._focus_in, found)
         return found
+
+    def _focus_in(self, pane: Pane) -> None:
+        """Focus what had the focus when the pane was last in front, else its first part that takes it."""
+        chosen = self._focus.get(pane.id)
+        if chosen is None or not chosen.is_attached:
+            chosen = next((one for one in pane.query("*") if one.focusable and one.display), None)
+        if chosen is not None and (self.focused is None or pane not in self.focused.ancestors):
+            self.set_focus(chosen)
 
     @on(TabBar.Chosen)
     async def _tab_chosen(self, event: TabBar.Chosen) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from rich.text import Text
 from textual import events
@@ -12,6 +13,15 @@ from textual.widget import Widget
 
 KEPT = ("app.help", "app.quit")
 """Always shown, at the right end."""
+
+
+class Entry(NamedTuple):
+    """One key of the bar: its Textual name, how it is written, what it does, whether it is always shown."""
+
+    key: str
+    display: str
+    words: str
+    kept: bool
 
 
 class KeyBar(Widget):
@@ -25,26 +35,31 @@ class KeyBar(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._shown: tuple[tuple[str, str, str], ...] = ()
+        self._shown: tuple[Entry, ...] = ()
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._update)
 
     def _update(self, screen: Screen[object]) -> None:
         entries = tuple(
-            (active.binding.key, self.app.get_key_display(active.binding), active.binding.description)
+            Entry(
+                active.binding.key,
+                self.app.get_key_display(active.binding),
+                active.binding.description,
+                active.binding.id in KEPT,
+            )
             for active in wanted(screen.active_bindings.values())
         )
         if entries != self._shown:
             self._shown = entries
             self.refresh()
 
-    def _fitting(self) -> list[tuple[str, str, str]]:
+    def _fitting(self) -> list[Entry]:
         """What fits: the last entries (help, quit) are kept, the others as far as there is room."""
-        last = list(self._shown[-len(KEPT) :])
+        last = [entry for entry in self._shown if entry.kept]
         room = self.size.width - sum(_width(entry) for entry in last)
         row = []
-        for entry in self._shown[: -len(KEPT)]:
+        for entry in (one for one in self._shown if not one.kept):
             if _width(entry) > room:
                 break
             row.append(entry)
@@ -54,9 +69,9 @@ class KeyBar(Widget):
     def render(self) -> Text:
         style = self.get_component_rich_style("keybar--key")
         row = Text(no_wrap=True, end="")
-        for _, display, words in self._fitting():
-            row.append(f" {display}", style=style)
-            row.append(f" {words} ")
+        for entry in self._fitting():
+            row.append(f" {entry.display}", style=style)
+            row.append(f" {entry.words} ")
         return row
 
     def on_click(self, event: events.Click) -> None:
@@ -64,7 +79,7 @@ class KeyBar(Widget):
         for entry in self._fitting():
             start += _width(entry)
             if event.x < start:
-                self.app.simulate_key(entry[0])
+                self.app.simulate_key(entry.key)
                 return
 
 
@@ -81,5 +96,5 @@ def wanted(bindings: Iterable[ActiveBinding]) -> list[ActiveBinding]:
     return [active for active in row if active.binding.id not in KEPT] + last
 
 
-def _width(entry: tuple[str, str, str]) -> int:
-    return Text(f" {entry[1]} {entry[2]} ").cell_len
+def _width(entry: Entry) -> int:
+    return Text(f" {entry.display} {entry.words} ").cell_len
