@@ -1,0 +1,150 @@
+"""Natural order of text, as people count: ``rank 9`` before ``rank 10``, upper and lower case alike.
+
+:func:`natural_key` is the rule. :func:`natural_ranks` gives the same order to a million texts in a fraction of the time
+and without holding the interpreter: it walks all texts token by token as arrays, a token being a number or up to eight
+bytes of other text, and at each step looks only at the texts that are still equal.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_DIGITS = 18
+"""Digits of one number; a longer run is cut, as a number must fit 64 bits."""
+_TOKENS = re.compile(f"([0-9]{{1,{_DIGITS}}})")
+_CHUNK = 1 << 22
+"""Bytes looked at in one go: temporary arrays stay small and other threads get their turn."""
+
+
+def natural_key(text: str) -> tuple[str | int, ...]:
+    """What to sort a text by: its parts in lower case, numbers as numbers."""
+    return tuple(int(part) if index % 2 else part for index, part in enumerate(_TOKENS.split(text.lower())))
+
+
+def natural_ranks(texts: Sequence[str | None]) -> npt.NDArray[np.int32]:
+    """The place of each text in natural order; texts that are equal in it share a place. None gets -1."""
+    import numpy as np
+
+    known = [text for text in texts if text is not None]
+    if len(known) == len(texts):
+        return _ranks(known)
+    ranks = np.full(len(texts), -1, np.int32)
+    ranks[np.fromiter((text is not None for text in texts), bool, len(texts))] = _ranks(known)
+    return ranks
+
+
+def _ranks(texts: list[str]) -> npt.NDArray[np.int32]:
+    import numpy as np
+
+    count = len(texts)
+    ranks = np.empty(count, np.int32)
+    if not count:
+        return ranks
+    walk = _Walk(_joined(texts), _shared(texts))
+    order = np.arange(count)
+    first = np.zeros(count, bool)  # whether the text at this place differs from the one before it
+    first[0] = True
+    tied = order.copy()
+    while len(tied):
+        rows = order[tied]
+        keys = walk.step(rows)
+        group = np.cumsum(first)[tied]
+        if ((keys[1:] != keys[:-1]) & (group[1:] == group[:-1])).any():
+            turn = _by_group(group, keys)
+            rows, keys = rows[turn], keys[turn]
+            order[tied] = rows
+            first[tied[1:]] |= (keys[1:] != keys[:-1]) & (group[1:] == group[:-1])
+        alone = first & np.append(first[1:], True)
+        tied = tied[~alone[tied] & (keys != 0)]  # a key of 0 is the end of the text
+    ranks[order] = np.cumsum(first) - 1
+    return ranks
+
+
+def _by_group(group: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The permutation that sorts by key inside each group; the groups are in order already."""
+    import numpy as np
+
+    order = np.argsort(keys)
+    if group[0] == group[-1]:
+        return order
+    step = keys[order]
+    dense = np.empty(len(keys), np.int64)
+    dense[order] = np.cumsum(np.append(False, step[1:] != step[:-1]))
+    return np.argsort((group - group[0]) * (int(dense.max()) + 1) + dense)
+
+
+def _joined(texts: list[str]) -> bytes:
+    """All texts in lower case, each ended by a zero byte, and eight more to read over the end."""
+    blob = "\0".join(texts)
+    if blob.count("\0") != len(texts) - 1:
+        blob = "\0".join(text.replace("\0", "\1") for text in texts)
+    return blob.lower().encode("utf-8", "surrogatepass") + bytes(1 + 8)
+
+
+def _shared(texts: list[str]) -> int:
+    """How many bytes all texts begin with, and need not be compared; a number is never cut."""
+    prefix = os.path.commonprefix(texts)  # noqa: RUF071 (these are no paths)
+    return len(prefix.rstrip("0123456789")) if prefix.isascii() else 0
+
+
+class _Walk:
+    """Where each text stands: ``at`` is a byte position, ``edge`` the number of the next change of token."""
+
+    def __init__(self, blob: bytes, skip: int) -> None:
+        import numpy as np
+
+        self.bytes = np.frombuffer(blob, np.uint8)
+        self.keep = np.array([2**64 - 2 ** (64 - 8 * size) for size in range(9)], np.uint64)
+        self.words: npt.NDArray[Any] = np.ndarray((len(blob) - 7,), ">u8", blob, strides=(1,))
+        ends, self.edges = _scan(self.bytes[:-8])
+        self.at = np.append(0, ends[:-1] + 1) + skip
+        self.edge = np.searchsorted(self.edges, self.at, "right")
+
+    def step(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Read the next token of some texts: 0 at the end, 1 + a number, or eight bytes, which are always more."""
+        import numpy as np
+
+        at, until = self.at[rows], self.edges[self.edge[rows]]
+        lead = self.bytes[at]
+        digit = (lead - np.uint8(48)) < 10
+        size = np.minimum(until - at, 8)
+        keys = self.words[at].astype(np.uint64) & self.keep[size]
+        if digit.any():
+            size[digit] = np.minimum(until - at, _DIGITS)[digit]
+            keys[digit] = self._numbers(at[digit], size[digit])
+        keys[lead == 0] = 0
+        self.at[rows] = at + size
+        self.edge[rows] += at + size == until
+        return keys
+
+    def _numbers(self, at: npt.NDArray[Any], size: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+        import numpy as np
+
+        value = np.zeros(len(at), np.uint64)
+        for place in range(int(size.max())):
+            digit = (self.bytes[at + np.minimum(place, size - 1)] - np.uint8(48)).astype(np.uint64)
+            value = np.where(place < size, value * np.uint64(10) + digit, value)
+        return value + np.uint64(1)
+
+
+def _scan(data: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where the texts end, and every place where text, digits or the end of a text take turns."""
+    import numpy as np
+
+    ends, edges, before = [], [], 3
+    for start in range(0, len(data), _CHUNK):
+        part = data[start : start + _CHUNK]
+        zero = part == 0
+        kind = ((part - np.uint8(48)) < 10).astype(np.uint8) + 2 * zero
+        changed = np.append(kind[0] != before, kind[1:] != kind[:-1])
+        before = int(kind[-1])
+        ends.append(np.flatnonzero(zero) + start)
+        edges.append(np.flatnonzero(changed) + start)
+    return np.concatenate(ends), np.append(np.concatenate(edges), len(data))
