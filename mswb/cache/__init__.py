@@ -1,0 +1,1 @@
+"""What training leaves and reads on the disk: caches, data files, checkpoints."""

@@ -1,0 +1,1 @@
+"""Data files, one format a module."""

@@ -1,0 +1,1 @@
+"""Models in files: what they are, and from one format into another."""

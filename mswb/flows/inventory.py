@@ -1,0 +1,393 @@
+"""What lies in a folder: caches and data files, profiles, models, each recognised by its content.
+
+The walk looks at every folder and at the head of every file that could be one of these, and hands its findings out in
+pieces, so that a screen fills while it goes on. It follows no link, opens nothing but regular files, and reads at most
+64 KiB of each.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mswb.cache import sniff as cache
+from mswb.cache.locate import Place, places
+from mswb.convert import sniff as convert
+from mswb.files.items import FileFacts, Guess, Item
+from mswb.files.peek import Peek, open_peek
+from mswb.files.tree import Listing, Sum, facts, listing, total
+from mswb.findings import Finding, MswbError, Severity, make
+from mswb.profile.readers import detect as profile
+
+Domain = Literal["cache", "profile", "model"]
+
+MAX_DEPTH = 16
+"""Folders below the one that was named."""
+MAX_FILES = 1_000_000
+MAX_ITEMS = 200_000
+MAX_NOTES = 20
+PIECE_S = 0.15
+"""Seconds between two pieces, while there is something to tell."""
+
+SKIPPED = frozenset(
+    {".git", ".hg", ".svn", "node_modules", "site-packages", "dist-packages", "__pycache__", ".tox", ".nox"}
+    | {".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".idea", ".vscode", ".ipynb_checkpoints"}
+    | {".mswb-trash"}
+)
+"""Folders that hold other people's files, or none of ours."""
+_PROJECT = frozenset({".git", "pyproject.toml", "setup.cfg", "setup.py"})
+_RANKS = ("worker", "scheduler", "merged")
+_SYSTEM = frozenset({"/proc", "/sys", "/dev", "/run"})
+_ENVIRONMENT = frozenset({"pyvenv.cfg", "conda-meta"})
+_NEVER = frozenset(
+    {"py", "pyc", "pyi", "pyx", "ipynb", "so", "a", "o", "cu", "cc", "cpp", "c", "h", "hpp", "java", "js", "ts", "rs"}
+    | {"go", "sh", "md", "rst", "html", "htm", "css", "svg", "xml", "yaml", "yml", "toml", "ini", "cfg", "lock", "whl"}
+    | {"jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "ico", "mp3", "mp4", "wav", "flac", "avi", "mkv"}
+    | {"mov", "pdf", "doc", "docx", "ppt", "pptx", "xls", "xlsx", "ttf", "woff", "log", "tar", "tgz", "bz2", "xz", "7z"}
+    | {"rar", "jar", "deb", "rpm", "dot"}
+)
+"""Suffixes of files that are no cache, profile or model; a data set may hold millions, so none is opened."""
+
+SEVERITIES: Mapping[str, Severity] = {
+    **dict.fromkeys(("corrupted", "truncated", "empty", "not-a-record-file", "not-a-model", "index-damaged"), "error"),
+    **dict.fromkeys(("index-missing", "index-foreign", "interrupted", "version-mismatch", "renamed"), "warning"),
+    **dict.fromkeys(("external-data-missing", "external-data-escape", "orphan", "not-recognised"), "warning"),
+    **dict.fromkeys(("lfs-pointer",), "warning"),
+    **dict.fromkeys(("compressed", "encrypted"), "note"),
+}
+"""How bad each status is that a glance can show. No status at all: nothing was checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sniffers:
+    """How one domain recognises its own."""
+
+    kinds: Mapping[str, str]
+    file: Callable[[Peek], Guess | None]
+    folder: Callable[[str, Sequence[str]], Guess | None]
+    join: Callable[[Sequence[Item], Mapping[str, FileFacts]], list[Item]]
+
+
+_DOMAINS: Mapping[Domain, _Sniffers] = {
+    "profile": _Sniffers(profile.KINDS, profile.sniff_file, profile.sniff_folder, profile.join),
+    "model": _Sniffers(convert.KINDS, convert.sniff_file, convert.sniff_folder, convert.join),
+    "cache": _Sniffers(cache.KINDS, cache.sniff_file, cache.sniff_folder, cache.join),
+}
+EVERY: tuple[Domain, ...] = tuple(_DOMAINS)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A piece of the inventory. ``items`` and ``notes`` are new; the counts are of all so far.
+
+    ``skipped`` counts folders that were left out on purpose. The last batch is ``finished``; ``cut`` tells that a limit
+    ended the walk before its end.
+    """
+
+    items: tuple[Item, ...]
+    notes: tuple[Finding, ...]
+    folders: int
+    files: int
+    skipped: int
+    finished: bool
+    cut: bool = False
+
+
+Progress = Callable[[float, float | None, str, str], None]
+
+
+def scan(
+    folder: str | os.PathLike[str],
+    kinds: Collection[Domain] = EVERY,
+    cancelled: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda done, whole, unit, text: None,
+    elsewhere: Sequence[Place] = (),
+    depth: int = MAX_DEPTH,
+    limit: int = MAX_FILES,
+) -> Iterator[Batch]:
+    """The inventory of ``folder``, in pieces; nothing more comes once ``cancelled()`` holds.
+
+    Args:
+        kinds: the domains wanted.
+        progress: called a few times a second with the files looked at, None, "files", and the folder.
+        elsewhere: places outside that are summed too, one entry each (see :func:`places_of`).
+        depth: folders below ``folder`` that are entered.
+        limit: files that are looked at.
+    """
+    walk = _Walk(frozenset(kinds), cancelled, progress, depth, limit)
+    yield from walk.pieces(os.path.realpath(folder), elsewhere)
+
+
+def places_of(environ: Mapping[str, str], prefixes: Sequence[str] = ()) -> tuple[Place, ...]:
+    """The places outside the project where caches gather and that exist here; see :mod:`mswb.cache.locate`."""
+    return places(environ, prefixes)
+
+
+def domain_of(kind: str) -> Domain:
+    """The domain that an item's kind belongs to.
+
+    Raises:
+        KeyError: no domain has this kind.
+    """
+    for domain, sniffers in _DOMAINS.items():
+        if kind in sniffers.kinds:
+            return domain
+    raise KeyError(kind)
+
+
+def kind_words(kind: str) -> str:
+    """A kind as a person reads it ("TFRecord", "Chrome trace")."""
+    return _DOMAINS[domain_of(kind)].kinds[kind]
+
+
+def kind_of_file(path: str | os.PathLike[str]) -> tuple[Domain, Guess] | None:
+    """What a regular file is, by its content; None when it is nothing of ours, or can't be read."""
+    return _recognised(os.path.realpath(path), EVERY)
+
+
+def kind_of(path: str | os.PathLike[str]) -> Literal["logs", "cache", "profile", "model", "folder"]:
+    """Which pane a path belongs to. "folder" is a project, a mixture, or nothing that any pane knows.
+
+    Raises:
+        MswbError: ``path-missing`` or ``path-unreadable``.
+    """
+    name = os.path.realpath(path)
+    return _kind_of_folder(name) if os.path.isdir(name) else _kind_of_single(name)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The state of one scan."""
+
+    kinds: frozenset[Domain]
+    cancelled: Callable[[], bool]
+    progress: Progress
+    depth: int
+    limit: int
+    folders: int = 0
+    files: int = 0
+    skipped: int = 0
+    listed: int = 0
+    items: list[Item] = field(default_factory=list)
+    notes: list[Finding] = field(default_factory=list)
+    noted: int = 0
+    cut: bool = False
+    last: float = field(default_factory=time.monotonic)
+
+    def pieces(self, root: str, elsewhere: Sequence[Place]) -> Iterator[Batch]:
+        """Breadth first, so what lies near the top is listed first."""
+        pending: deque[tuple[str, int]] = deque([(root, 0)])
+        while pending and not self.cut:
+            path, level = pending.popleft()
+            pending.extend((inner, level + 1) for inner in self._folder(path, level))
+            if self.cancelled():
+                return
+            if self._due(path):
+                yield self._piece()
+        for place in elsewhere if "cache" in self.kinds else ():
+            if not _within(place.path, root):
+                self._place(place)
+            if self.cancelled():
+                return
+            if self._due(place.path):
+                yield self._piece()
+        yield self._piece(finished=True)
+
+    def _folder(self, path: str, level: int) -> list[str]:
+        """Look at one folder; the folders in it that are still to be looked at."""
+        here = listing(path)
+        self.folders += 1
+        if here.problem:
+            self._note("inventory-unreadable", path, here.problem)
+        if level and not _ENVIRONMENT.isdisjoint(here.names):
+            self.skipped += 1
+            return []
+        if self._claimed(here):
+            return []
+        self._files(here)
+        inner = [os.path.join(path, name) for name in here.folders if name not in SKIPPED]
+        inner = [name for name in inner if name not in _SYSTEM]
+        self.skipped += len(here.folders) - len(inner)
+        if inner and level >= self.depth:
+            self._note("inventory-deep", path, str(self.depth))
+            return []
+        return inner
+
+    def _claimed(self, here: Listing) -> bool:
+        """Whether the folder is one entry as a whole, of whatever domain; it is listed when that is wanted."""
+        for domain, sniffers in _DOMAINS.items():
+            guess = sniffers.folder(here.path, here.names)
+            if guess is not None:
+                if domain in self.kinds:
+                    self._take([self._whole(here.path, guess)])
+                return True
+        return False
+
+    def _whole(self, path: str, guess: Guess, prefixes: tuple[str, ...] = ()) -> Item:
+        counted = total(path, prefixes, max(1, self.limit - self.files), self.cancelled)
+        self.files += counted.files
+        if counted.unreadable:
+            self._note("inventory-unreadable", path, f"{counted.unreadable} folders in it")
+        return _item(path, guess, counted)
+
+    def _files(self, here: Listing) -> None:
+        found: dict[Domain, list[Item]] = {domain: [] for domain in self.kinds}
+        known: dict[str, FileFacts] = {}
+        for name in here.files:
+            self.files += 1
+            if self.files % 64 == 0 and self._stop(here.path):
+                break
+            if name.rpartition(".")[2].lower() in _NEVER:
+                continue
+            file = facts(here.path, name)
+            if file is not None:
+                known[file.path] = file
+                self._file(file, found)
+        for domain, items in found.items():
+            if items:
+                self._take(_DOMAINS[domain].join(items, known))
+
+    def _file(self, file: FileFacts, found: Mapping[Domain, list[Item]]) -> None:
+        try:
+            answer = _of_file(file.path, self.kinds)
+        except OSError as problem:
+            self._note("inventory-unreadable", file.path, problem.strerror or str(problem))
+            return
+        if answer is not None and answer[0] in found:
+            found[answer[0]].append(file.item(answer[1]))
+
+    def _place(self, place: Place) -> None:
+        guess = Guess(place.kind, f"{place.detail}; may go when {place.removable}", "a place known for it")
+        item = self._whole(place.path, guess, place.prefixes)
+        if item.files:
+            self._take([item])
+
+    def _take(self, items: Sequence[Item]) -> None:
+        self.items += items
+        self.listed += len(items)
+        if self.listed >= MAX_ITEMS:
+            self._end("entries", MAX_ITEMS)
+
+    def _stop(self, path: str) -> bool:
+        if self.files >= self.limit:
+            self._end("files", self.limit)
+        if time.monotonic() - self.last > PIECE_S:
+            self.progress(self.files, None, "files", path)
+        return self.cut or self.cancelled()
+
+    def _end(self, what: str, limit: int) -> None:
+        if not self.cut:
+            self.cut = True
+            self.notes.append(make("inventory-cut", values={"what": what, "limit": limit}))
+
+    def _note(self, code: str, path: str, reason: str) -> None:
+        self.noted += 1
+        if self.noted <= MAX_NOTES:
+            self.notes.append(make(code, values={"path": path, "reason": reason}))
+
+    def _due(self, path: str) -> bool:
+        if time.monotonic() - self.last < PIECE_S:
+            return False
+        self.progress(self.files, None, "files", path)
+        return True
+
+    def _piece(self, finished: bool = False) -> Batch:
+        if finished and self.noted > MAX_NOTES:
+            self.notes.append(make("inventory-more", values={"count": self.noted - MAX_NOTES}))
+        batch = Batch(tuple(self.items), tuple(self.notes), self.folders, self.files, self.skipped, finished, self.cut)
+        self.items, self.notes, self.last = [], [], time.monotonic()
+        return batch
+
+
+def _item(path: str, guess: Guess, counted: Sum) -> Item:
+    detail = guess.detail if counted.whole else f"{guess.detail}; counted in part"
+    return Item(
+        guess.kind,
+        path,
+        counted.size_bytes,
+        counted.disk_bytes,
+        counted.modified,
+        detail,
+        guess.status,
+        guess.reason,
+        counted.files,
+        guess.parts,
+    )
+
+
+def _within(path: str, root: str) -> bool:
+    return os.path.commonpath([os.path.realpath(path), root]) == root
+
+
+def _recognised(path: str, kinds: Collection[Domain]) -> tuple[Domain, Guess] | None:
+    try:
+        return _of_file(path, kinds)
+    except OSError:
+        return None
+
+
+def _of_file(path: str, kinds: Collection[Domain]) -> tuple[Domain, Guess] | None:
+    """What a file is. A weak answer (a plain table, a mere name) gives way to a strong one of any domain."""
+    with open_peek(path) as peek:
+        weak = None
+        for domain in (one for one in _DOMAINS if one in kinds):
+            guess = _DOMAINS[domain].file(peek)
+            if guess is not None and not _is_weak(guess):
+                return domain, guess
+            weak = weak or ((domain, guess) if guess is not None else None)
+        if weak is not None:
+            for domain in (one for one in _DOMAINS if one not in kinds):
+                guess = _DOMAINS[domain].file(peek)
+                if guess is not None and not _is_weak(guess):
+                    return domain, guess
+        return weak
+
+
+def _is_weak(guess: Guess) -> bool:
+    return guess.kind in ("csv", "pickle") or guess.status in ("not-recognised", "not-a-record-file", "not-a-model")
+
+
+def _kind_of_single(path: str) -> Literal["logs", "cache", "profile", "model", "folder"]:
+    from mswb.launch.discover import discover
+
+    answer = _recognised(path, EVERY)
+    if answer is not None:
+        return answer[0]
+    try:
+        discover(path)
+    except MswbError as error:
+        if error.finding.code == "path-missing" or not os.access(path, os.R_OK):
+            raise
+        return "folder"
+    return "folder" if path.rpartition(".")[2].lower() in _NEVER - {"log"} else "logs"
+
+
+def _kind_of_folder(path: str) -> Literal["logs", "cache", "profile", "model", "folder"]:
+    """A run folder or a log folder of ranks; else the one thing that lies in it. Sources beside it make a project."""
+    from mswb.launch.discover import discover
+
+    here = listing(path)
+    claimed = _claim(here)
+    if claimed is not None:
+        return claimed
+    project = any(name.endswith((".py", ".ipynb")) or name in _PROJECT for name in here.names)
+    logs = discover(path).files
+    near = 0 if project else 1
+    if "spec.json" in here.files or any(log.role in _RANKS and log.name.count("/") <= near for log in logs):
+        return "logs"
+    items = [] if project else [item for batch in scan(path, depth=4, limit=5000) for item in batch.items]
+    found = {domain_of(item.kind) for item in items}
+    loose = [log for log in logs if not any(_within(log.path, item.path) for item in items if os.path.isdir(item.path))]
+    if len(found) == 1 and (not loose or found == {"profile"}):
+        return found.pop()
+    return "logs" if loose and not found and not project else "folder"
+
+
+def _claim(here: Listing) -> Domain | None:
+    """The domain that takes the folder as a whole."""
+    claims = (domain for domain, sniffers in _DOMAINS.items() if sniffers.folder(here.path, here.names) is not None)
+    return next(claims, None)

@@ -1,0 +1,1 @@
+"""Profiles of trainings: what they are, what they say."""

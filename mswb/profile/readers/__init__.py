@@ -1,0 +1,1 @@
+"""Readers of profiles, one family of formats a module."""
