@@ -41,7 +41,7 @@ class RankView:
         counted: how much of the log is counted, from 0 to 1.
         cpu_percent: of one core, of the process and all below it.
         rss_bytes: resident memory of the same.
-        device: its number as the rank sees or is given it.
+        device: the label of its device (``GPU0``), else the number that its environment names.
         file: its log, absolute; None where it has none.
     """
 
@@ -69,7 +69,7 @@ class RankView:
     counted: float = 0.0
     cpu_percent: float | None = None
     rss_bytes: int | None = None
-    device: int | None = None
+    device: str | None = None
     device_memory_bytes: int | None = None
     file: str | None = None
 
@@ -145,4 +145,4 @@ class RunView:
     @property
     def live(self) -> bool:
         """Whether more is to come."""
-        return self.state in ("starting", "running", "stopping", "unknown", "silent")
+        return self.ended is None and self.state in ("starting", "running", "stopping", "unknown", "silent")

@@ -51,6 +51,7 @@ class RankLog:
     Attributes:
         lines: counted so far, as are ``errors`` (records of ERROR and above, and tracebacks) and ``warnings``.
         last_output: when the log last grew, in seconds since the epoch; None for a log that is missing or empty.
+        present: whether the log was seen at all.
         step: what is known of the last step, each value the last one printed.
         speeds: milliseconds of the latest steps, printed or measured.
     """
@@ -61,6 +62,7 @@ class RankLog:
         self._size_at_start = self._left = self._size = 0
         self._forget()
         self.last_output: float | None = None
+        self.present = False
 
     def _forget(self) -> None:
         self.lines = self.errors = self.warnings = 0
@@ -99,15 +101,17 @@ class RankLog:
         to_go = None if self.step is None else remaining_steps(self.step, self._epochs_from_zero)
         return None if to_go is None or self.step_ms is None else to_go * self.step_ms / 1e3
 
-    def open(self) -> int:
-        """Where to begin reading: the start of a line near the end; all ahead of it is left to :meth:`count`."""
+    def open(self, tail: int = TAIL) -> int:
+        """Where to begin reading: the start of a line ``tail`` bytes before the end; what lies ahead is left to
+        :meth:`count`."""
         try:
             status = os.stat(self.path)
-            begin = max(0, status.st_size - TAIL)
+            self.present = True
+            begin = max(0, status.st_size - tail)
             self._size_at_start = self._size = status.st_size
             self.last_output = status.st_mtime if status.st_size else None
             if begin:
-                begin += self._pread(begin, TAIL).find(b"\n") + 1
+                begin += self._pread(begin, tail).find(b"\n") + 1
         except (OSError, MswbError):
             begin = 0
         self._left = begin
@@ -116,6 +120,7 @@ class RankLog:
     def take(self, news: Sequence[Block], partial: bytes = b"") -> None:
         """Take in what was appended, and the unfinished last line as it stands."""
         now = time.time()
+        self.present = True
         for block in news:
             if block.restart is not None:
                 self._left = self._size_at_start = 0
