@@ -11,6 +11,7 @@ import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from mswb.files.levels import PREFIX_BYTES, Level, Levels, levels_at
 from mswb.files.safety import open_regular
+from mswb.findings import stop
 
 BLOCK = 512 << 10
 """Bytes scanned at once: small enough for the second-level cache."""
@@ -50,17 +52,25 @@ class LogIndex:
 
     Lines count from 0. The last line may be unfinished; an empty rest behind the last newline is no line.
 
+    Args:
+        hold: keep the descriptor open. Without it each call opens the file anew (thousands of logs are more than a
+            process may hold open), and what a deleted or replaced file held can't be read any more.
+
     Raises:
-        MswbError: ``path-missing`` or ``path-unreadable``.
+        MswbError: ``path-missing`` or ``path-unreadable``; when reading too, without ``hold``.
 
     Attributes:
         generation: counts how often the file was begun anew; line numbers of another generation mean nothing.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, hold: bool = True) -> None:
         self.path = os.fspath(path)
         self.generation = 0
-        self._fd = open_regular(self.path)
+        descriptor = open_regular(self.path)
+        self._identity = _identity(os.fstat(descriptor))
+        self._fd = descriptor if hold else None
+        if not hold:
+            os.close(descriptor)
         self._lock = threading.Lock()
         self._clear()
 
@@ -75,7 +85,22 @@ class LogIndex:
 
     def close(self) -> None:
         """Give the descriptor back."""
-        os.close(self._fd)
+        if self._fd is not None:
+            os.close(self._fd)
+
+    @contextmanager
+    def _descriptor(self, same: bool = True) -> Iterator[int]:
+        """A descriptor for the length of a block; of the file that was indexed only, when ``same``."""
+        if self._fd is not None:
+            yield self._fd
+            return
+        descriptor = open_regular(self.path)
+        try:
+            if same and _identity(os.fstat(descriptor)) != self._identity:
+                raise stop("path-missing", values={"path": self.path})
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
     @property
     def size(self) -> int:
@@ -117,44 +142,49 @@ class LogIndex:
         Raises:
             MswbError: the file was replaced by one that can't be read.
         """
-        self._notice_restart()
-        size = os.fstat(self._fd).st_size
+        with self._descriptor(same=False) as descriptor:
+            return self._extend(descriptor, cancelled, progress)
+
+    def _extend(self, descriptor: int, cancelled: Callable[[], bool], progress: Callable[[int, int], object]) -> bool:
+        self._notice_restart(descriptor)
+        size = os.fstat(descriptor).st_size
         if size > self._size:
-            self._recheck_last_lines(size)
+            self._recheck_last_lines(descriptor, size)
         while self._size < size and not self.is_full:
             if cancelled():
                 return False
             end = min(size, self._size + SEGMENT)
             base = self._size
-            blocks = list(_scan(self._fd, base, end))
+            blocks = list(_scan(descriptor, base, end))
             if not blocks:  # cut meanwhile: the next call begins anew
                 return False
             self._publish(base, end, blocks)
             progress(end, size)
         return self._size >= size
 
-    def _notice_restart(self) -> None:
+    def _notice_restart(self, descriptor: int) -> None:
+        mine = os.fstat(descriptor)
         try:
             status = os.stat(self.path)
         except OSError:  # deleted or renamed: what we hold open is still readable
-            status = os.fstat(self._fd)
-        mine = os.fstat(self._fd)
-        replaced = (status.st_dev, status.st_ino) != (mine.st_dev, mine.st_ino)
-        if replaced or mine.st_size < self._size or os.pread(self._fd, len(self._head), 0) != self._head:
-            descriptor = open_regular(self.path)
+            status = mine
+        replaced = _identity(status) != self._identity
+        if replaced or mine.st_size < self._size or os.pread(descriptor, len(self._head), 0) != self._head:
+            fresh = open_regular(self.path)
             with self._lock:
-                os.dup2(descriptor, self._fd, inheritable=False)
-                os.close(descriptor)
+                os.dup2(fresh, descriptor, inheritable=False)
+                os.close(fresh)
+                self._identity = _identity(os.fstat(descriptor))
                 self._clear()
                 self.generation += 1
 
-    def _recheck_last_lines(self, size: int) -> None:
+    def _recheck_last_lines(self, descriptor: int, size: int) -> None:
         """Levels of lines whose first bytes were not all there when they were looked at."""
         with self._lock:
             last = self._segments[-1]
             count = min(len(last.starts), PREFIX_BYTES + 1)
             starts = last.starts[-count:].astype(np.int64)
-            data = _padded(os.pread(self._fd, int(starts[-1] - starts[0]) + PREFIX_BYTES, last.base + int(starts[0])))
+            data = _padded(os.pread(descriptor, int(starts[-1] - starts[0]) + PREFIX_BYTES, last.base + int(starts[0])))
             levels = levels_at(data, starts - starts[0])
             self._counts.subtract(last.levels[-count:].tolist())
             self._counts.update(levels.tolist())
@@ -162,7 +192,7 @@ class LogIndex:
                 last.base, last.first_line, last.starts, np.concatenate([last.levels[:-count], levels])
             )
             if len(self._head) < _HEAD:
-                self._head = os.pread(self._fd, min(_HEAD, size), 0)
+                self._head = os.pread(descriptor, min(_HEAD, size), 0)
 
     def _publish(self, base: int, end: int, blocks: list[tuple[Starts, Levels]]) -> None:
         starts = np.concatenate([block[0] for block in blocks])
@@ -211,19 +241,29 @@ class LogIndex:
     def _place(self, line: int) -> int:
         return bisect_right(self._first_lines, line) - 1
 
+    def offsets(self, start: int, stop: int) -> Lines:
+        """Where lines ``start`` to ``stop`` (exclusive) begin, in bytes."""
+        stop = min(stop, self.line_count)
+        parts = [np.zeros(0, np.int64)]
+        for segment in self.segments():
+            low, high = start - segment.first_line, stop - segment.first_line
+            if high > 0 and low < len(segment.starts):
+                parts.append(segment.starts[max(0, low) : high].astype(np.int64) + segment.base)
+        return np.concatenate(parts)
+
     def lines(self, start: int, stop: int, limit: int = MAX_LINE) -> list[bytes]:
         """Lines ``start`` to ``stop`` (exclusive) without their newlines; of each at most ``limit`` bytes."""
         stop = min(stop, self.line_count)
         if stop <= start:
             return []
-        with self._lock:
+        with self._lock, self._descriptor() as descriptor:
             bounds = [self._offset(line) for line in range(start, stop + 1)]
             if bounds[-1] - bounds[0] <= limit:
-                data = os.pread(self._fd, bounds[-1] - bounds[0], bounds[0])
+                data = os.pread(descriptor, bounds[-1] - bounds[0], bounds[0])
                 pieces = [data[a - bounds[0] : b - bounds[0]] for a, b in pairwise(bounds)]
             else:
                 sizes = pairwise(bounds)
-                pieces = [os.pread(self._fd, min(b - a, limit + 1), a)[: limit + 1] for a, b in sizes]
+                pieces = [os.pread(descriptor, min(b - a, limit + 1), a)[: limit + 1] for a, b in sizes]
         return [piece.removesuffix(b"\n")[:limit] for piece in pieces]
 
     def line_at(self, offset: int) -> int:
@@ -271,11 +311,17 @@ class LogIndex:
 
     def read(self, offset: int, size: int) -> bytes:
         """Bytes of the indexed file."""
-        return os.pread(self._fd, size, offset)
+        with self._descriptor() as descriptor:
+            return os.pread(descriptor, size, offset)
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
         """Fill ``buffer`` from ``offset``. Returns the bytes read."""
-        return os.preadv(self._fd, [buffer], offset)
+        with self._descriptor() as descriptor:
+            return os.preadv(descriptor, [buffer], offset)
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _scan(descriptor: int, base: int, end: int) -> Iterator[tuple[Starts, Levels]]:

@@ -56,14 +56,24 @@ class Hits:
 
 
 def search(
-    index: LogIndex, pattern: Pattern, *, cancelled: Callable[[], bool] = lambda: False, first_line: int = 0
+    index: LogIndex,
+    pattern: Pattern,
+    *,
+    cancelled: Callable[[], bool] = lambda: False,
+    first_line: int = 0,
+    stop_line: int | None = None,
 ) -> Iterator[Hits]:
-    """The matching lines among those indexed now, from ``first_line`` on, piece by piece and in order.
+    """The matching lines among those indexed now, ``first_line`` to ``stop_line`` (exclusive), by pieces, in order.
 
     It ends early when ``cancelled()`` or when the file has been begun anew. For a growing file search again from the
     line where the last search ended (an unfinished last line may have become longer).
     """
     generation, total = index.generation, index.size
+    if stop_line is not None:
+        begin, total = index.span(first_line, stop_line)
+        if total - begin <= PIECE:  # not worth a look at what is frequent, nor a second thread
+            yield from _search_little(index, pattern, first_line, stop_line)
+            return
     pieces = _pieces(index, first_line, total)
     sample = index.read(max(0, total // 2 - _SAMPLE // 2), _SAMPLE)
     scratch = _Scratch()
@@ -76,6 +86,15 @@ def search(
         if cancelled() or index.generation != generation:
             return
         yield Hits(lines, piece.end, total)
+
+
+def _search_little(index: LogIndex, pattern: Pattern, first_line: int, stop_line: int) -> Iterator[Hits]:
+    begin, end = index.span(first_line, stop_line)
+    data = index.read(begin, end - begin)
+    starts = index.offsets(first_line, stop_line) - begin
+    starts = starts[: np.searchsorted(starts, len(data), "left")]
+    if len(starts):
+        yield Hits(_scan(pattern, data, starts) + first_line, end, end)
 
 
 def matching_lines(index: LogIndex, pattern: Pattern, *, cancelled: Callable[[], bool] = lambda: False) -> Lines:
@@ -144,8 +163,13 @@ def _pieces(index: LogIndex, first_line: int, total: int) -> Iterator[Piece]:
     ends = [segment.base + int(segment.starts[0]) for segment in segments[1:]] + [total]
     for segment, end in zip(segments, ends, strict=True):
         begin = max(0, first_line - segment.first_line)
-        if begin < len(segment.starts):
-            yield from _pieces_of(segment, begin, end)
+        if begin < len(segment.starts) and segment.base + int(segment.starts[begin]) < total:
+            for piece in _pieces_of(segment, begin, end):
+                if piece.end <= total:
+                    yield piece
+                elif piece.offset < total:
+                    inside = piece.starts < total - piece.offset
+                    yield Piece(piece.offset, total, piece.first_line, piece.starts[inside])
 
 
 def _pieces_of(segment: Segment, begin: int, end: int) -> Iterator[Piece]:

@@ -8,6 +8,7 @@ pieces, so that a screen fills while it goes on. It follows no link, opens nothi
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -20,8 +21,9 @@ from mswb.convert import sniff as convert
 from mswb.files.items import FileFacts, Guess, Item
 from mswb.files.peek import Peek, open_peek
 from mswb.files.tree import Listing, Sum, facts, listing, total
-from mswb.findings import Finding, MswbError, Severity, make
+from mswb.findings import Finding, Severity, make
 from mswb.profile.readers import detect as profile
+from mswb.settings import Settings
 
 Domain = Literal["cache", "profile", "model"]
 
@@ -39,11 +41,9 @@ SKIPPED = frozenset(
     | {".mswb-trash"}
 )
 """Folders that hold other people's files, or none of ours."""
-_PROJECT = frozenset({".git", "pyproject.toml", "setup.cfg", "setup.py"})
-_RANKS = ("worker", "scheduler", "merged")
 _SYSTEM = frozenset({"/proc", "/sys", "/dev", "/run"})
 _ENVIRONMENT = frozenset({"pyvenv.cfg", "conda-meta"})
-_NEVER = frozenset(
+NEVER = frozenset(
     {"py", "pyc", "pyi", "pyx", "ipynb", "so", "a", "o", "cu", "cc", "cpp", "c", "h", "hpp", "java", "js", "ts", "rs"}
     | {"go", "sh", "md", "rst", "html", "htm", "css", "svg", "xml", "yaml", "yml", "toml", "ini", "cfg", "lock", "whl"}
     | {"jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "webp", "ico", "mp3", "mp4", "wav", "flac", "avi", "mkv"}
@@ -122,9 +122,11 @@ def scan(
     yield from walk.pieces(os.path.realpath(folder), elsewhere)
 
 
-def places_of(environ: Mapping[str, str], prefixes: Sequence[str] = ()) -> tuple[Place, ...]:
+def places_of(settings: Settings, environ: Mapping[str, str]) -> tuple[Place, ...]:
     """The places outside the project where caches gather and that exist here; see :mod:`mswb.cache.locate`."""
-    return places(environ, prefixes)
+    active = [environ.get("VIRTUAL_ENV", ""), environ.get("CONDA_PREFIX", "")]
+    chosen = os.path.dirname(os.path.dirname(settings.python)) if settings.python else ""
+    return places(environ, [prefix for prefix in dict.fromkeys((chosen, *active, sys.prefix)) if prefix])
 
 
 def domain_of(kind: str) -> Domain:
@@ -149,14 +151,13 @@ def kind_of_file(path: str | os.PathLike[str]) -> tuple[Domain, Guess] | None:
     return _recognised(os.path.realpath(path), EVERY)
 
 
-def kind_of(path: str | os.PathLike[str]) -> Literal["logs", "cache", "profile", "model", "folder"]:
-    """Which pane a path belongs to. "folder" is a project, a mixture, or nothing that any pane knows.
-
-    Raises:
-        MswbError: ``path-missing`` or ``path-unreadable``.
-    """
-    name = os.path.realpath(path)
-    return _kind_of_folder(name) if os.path.isdir(name) else _kind_of_single(name)
+def claimed(here: Listing) -> tuple[Domain, Guess] | None:
+    """What a folder is as a whole (a profile of one rank, a kernel cache), by its name and the names in it."""
+    for domain, sniffers in _DOMAINS.items():
+        guess = sniffers.folder(here.path, here.names)
+        if guess is not None:
+            return domain, guess
+    return None
 
 
 @dataclass(slots=True)
@@ -189,7 +190,7 @@ class _Walk:
             if self._due(path):
                 yield self._piece()
         for place in elsewhere if "cache" in self.kinds else ():
-            if not _within(place.path, root):
+            if not within(place.path, root):
                 self._place(place)
             if self.cancelled():
                 return
@@ -219,13 +220,10 @@ class _Walk:
 
     def _claimed(self, here: Listing) -> bool:
         """Whether the folder is one entry as a whole, of whatever domain; it is listed when that is wanted."""
-        for domain, sniffers in _DOMAINS.items():
-            guess = sniffers.folder(here.path, here.names)
-            if guess is not None:
-                if domain in self.kinds:
-                    self._take([self._whole(here.path, guess)])
-                return True
-        return False
+        claim = claimed(here)
+        if claim is not None and claim[0] in self.kinds:
+            self._take([self._whole(here.path, claim[1])])
+        return claim is not None
 
     def _whole(self, path: str, guess: Guess, prefixes: tuple[str, ...] = ()) -> Item:
         counted = total(path, prefixes, max(1, self.limit - self.files), self.cancelled)
@@ -241,7 +239,7 @@ class _Walk:
             self.files += 1
             if self.files % 64 == 0 and self._stop(here.path):
                 break
-            if name.rpartition(".")[2].lower() in _NEVER:
+            if name.rpartition(".")[2].lower() in NEVER:
                 continue
             file = facts(here.path, name)
             if file is not None:
@@ -319,7 +317,8 @@ def _item(path: str, guess: Guess, counted: Sum) -> Item:
     )
 
 
-def _within(path: str, root: str) -> bool:
+def within(path: str, root: str) -> bool:
+    """Whether ``path`` lies in ``root``, itself included; both as they really lie."""
     return os.path.commonpath([os.path.realpath(path), root]) == root
 
 
@@ -349,45 +348,3 @@ def _of_file(path: str, kinds: Collection[Domain]) -> tuple[Domain, Guess] | Non
 
 def _is_weak(guess: Guess) -> bool:
     return guess.kind in ("csv", "pickle") or guess.status in ("not-recognised", "not-a-record-file", "not-a-model")
-
-
-def _kind_of_single(path: str) -> Literal["logs", "cache", "profile", "model", "folder"]:
-    from mswb.launch.discover import discover
-
-    answer = _recognised(path, EVERY)
-    if answer is not None:
-        return answer[0]
-    try:
-        discover(path)
-    except MswbError as error:
-        if error.finding.code == "path-missing" or not os.access(path, os.R_OK):
-            raise
-        return "folder"
-    return "folder" if path.rpartition(".")[2].lower() in _NEVER - {"log"} else "logs"
-
-
-def _kind_of_folder(path: str) -> Literal["logs", "cache", "profile", "model", "folder"]:
-    """A run folder or a log folder of ranks; else the one thing that lies in it. Sources beside it make a project."""
-    from mswb.launch.discover import discover
-
-    here = listing(path)
-    claimed = _claim(here)
-    if claimed is not None:
-        return claimed
-    project = any(name.endswith((".py", ".ipynb")) or name in _PROJECT for name in here.names)
-    logs = discover(path).files
-    near = 0 if project else 1
-    if "spec.json" in here.files or any(log.role in _RANKS and log.name.count("/") <= near for log in logs):
-        return "logs"
-    items = [] if project else [item for batch in scan(path, depth=4, limit=5000) for item in batch.items]
-    found = {domain_of(item.kind) for item in items}
-    loose = [log for log in logs if not any(_within(log.path, item.path) for item in items if os.path.isdir(item.path))]
-    if len(found) == 1 and (not loose or found == {"profile"}):
-        return found.pop()
-    return "logs" if loose and not found and not project else "folder"
-
-
-def _claim(here: Listing) -> Domain | None:
-    """The domain that takes the folder as a whole."""
-    claims = (domain for domain, sniffers in _DOMAINS.items() if sniffers.folder(here.path, here.names) is not None)
-    return next(claims, None)

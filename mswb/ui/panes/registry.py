@@ -31,7 +31,7 @@ PANES = {
 }
 FIRST = "launch"
 PANE_OF_KIND = {"logs": "launch", "cache": "cache", "profile": "profile", "model": "convert"}
-"""Which pane shows what :func:`mswb.flows.inventory.kind_of` recognised."""
+"""Which pane shows what :func:`mswb.flows.open_path.kind_of` recognised."""
 
 
 def make_pane(name: str, context: Context) -> Pane:
