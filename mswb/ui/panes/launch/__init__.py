@@ -1,0 +1,1 @@
+"""The Launch pane: runs, their ranks, their logs, and why they failed."""

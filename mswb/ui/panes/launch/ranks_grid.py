@@ -1,0 +1,105 @@
+"""The ranks grid: what every process of the open run does, a row each."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from textual.binding import BindingType
+from textual.message import Message
+
+from mswb.ui import keymap
+from mswb.ui.panes.launch.rows import Arrays, ordered, rank_arrays
+from mswb.ui.panes.launch.state import OpenRun
+from mswb.ui.panes.launch.words import state_colour
+from mswb.ui.widgets.table import Column, Table
+
+
+def _error_colour(value: Any) -> str:
+    return "error" if value else ""
+
+
+def _warning_colour(value: Any) -> str:
+    return "warning" if value else ""
+
+
+def _exit_colour(value: Any) -> str:
+    return "" if value is None else "error" if value else "success"
+
+
+def _loss_colour(value: Any) -> str:
+    bad = isinstance(value, float) and (value != value or value in (float("inf"), float("-inf")))
+    return "error" if bad else ""
+
+
+COLUMNS = (
+    Column("rank", "Rank", "text", width=5),
+    Column("state", "State", "text", width=13, style=state_colour),
+    Column("phase", "Phase", "text", width=11),
+    Column("step", "Step", "number", width=6),
+    Column("loss", "Loss", "number", width=7, style=_loss_colour),
+    Column("last", "Last", "age", width=4),
+    Column("errors", "Err", "number", width=4, style=_error_colour),
+    Column("exit", "Exit", "number", width=4, style=_exit_colour),
+    Column("cpu", "CPU%", "number", width=5),
+    Column("memory", "Memory", "bytes", width=9),
+    Column("warnings", "Warn", "number", width=5, style=_warning_colour, hide_below=100),
+    Column("device", "Dev", "number", width=3, hide_below=100),
+    Column("device_memory", "Dev mem", "bytes", width=9, hide_below=100),
+    Column("pid", "Pid", "number", width=8, hide_below=100),
+    Column("node", "Node", "text", width=12, hide_below=100),
+)
+
+
+class RanksGrid(Table):
+    """The processes of a run. Enter shows the log of one, ``l`` those of the marked ones, ``L`` all of them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("launch_grid")
+
+    class Logs(Message):
+        """These logs (paths) are to be shown; none: all of them."""
+
+        def __init__(self, paths: tuple[str, ...]) -> None:
+            super().__init__()
+            self.paths = paths
+
+    class Reorder(Message):
+        """The ranks are wanted in the other order."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(COLUMNS, id=id, keys_column="key")
+        self._arrays: Arrays | None = None
+        self._files: tuple[str | None, ...] = ()
+
+    def show_run(self, run: OpenRun) -> None:
+        """Draw the processes of a run; nothing is drawn when nothing changed."""
+        arrays = rank_arrays(run)
+        self._files = tuple(one.file for one in ordered(run))
+        if arrays != self._arrays:
+            self._arrays = arrays
+            self.set_data(arrays)
+
+    def file_of(self, row: int | None) -> str | None:
+        """The log of a row."""
+        return self._files[row] if row is not None and 0 <= row < len(self._files) else None
+
+    def line_of(self, row: int | None) -> str:
+        """A row as text to copy."""
+        if row is None or not self._arrays or not 0 <= row < len(self._files):
+            return ""
+        shown = ((column.title, self._arrays[column.key][row]) for column in COLUMNS)
+        return "  ".join(f"{title} {str(value).strip()}" for title, value in shown if value not in (None, ""))
+
+    def action_logs(self) -> None:
+        """The logs of the marked ranks, merged; of the one under the cursor when none is marked."""
+        rows = sorted(self.marked) or ([self.cursor_row] if self.cursor_row is not None else [])
+        paths = tuple(path for row in rows if (path := self.file_of(row)) is not None)
+        if paths:
+            self.post_message(self.Logs(paths))
+
+    def action_all_logs(self) -> None:
+        """All logs of the run, merged."""
+        self.post_message(self.Logs(()))
+
+    def action_order(self) -> None:
+        """Worst first, or by number."""
+        self.post_message(self.Reorder())

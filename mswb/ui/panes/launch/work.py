@@ -1,0 +1,116 @@
+"""What the Launch pane has done in threads: look at the runs, watch one, find out why, who its processes are."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from mswb.files.safety import printable
+from mswb.flows.known_runs import KnownRun, Lister, from_path, from_run
+from mswb.flows.runview import RunView
+from mswb.jobs import control
+from mswb.jobs.runs import Run, load_run
+from mswb.settings import Settings
+from mswb.ui.panes.launch.state import Listing
+from mswb.ui.tasks import Ticket
+
+if TYPE_CHECKING:
+    from mswb.launch.diagnose import Diagnosis
+    from mswb.launch.foreign import ForeignProcess
+
+STEP_S = 0.25
+"""How long the watcher waits for news at a time; bounds how late it notices that it is not wanted any more."""
+IDLE_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The live processes of a run: pid and name."""
+
+    known: KnownRun
+    processes: tuple[tuple[int, str], ...]
+
+
+def look(lister: Lister, everywhere: bool, opened: tuple[Path, ...]) -> Listing:
+    """The runs as they are now."""
+    now = time.time()
+    runs = lister.look(everywhere=everywhere, opened=opened, now=now)
+    return Listing(tuple(runs), now, loaded=True, everywhere=everywhere)
+
+
+def watch(known: KnownRun, settings: Settings, ticket: Ticket, wanted: Event, period_s: float) -> None:
+    """Send a :class:`RunView` at most once in ``period_s`` (at once when a rank fails or the run ends).
+
+    Rests while ``wanted`` is not set; returns when the ticket is cancelled, or all is read of a run that has ended.
+    """
+    from mswb.flows.watch import RunWatch
+
+    watcher = RunWatch(known.source, settings)
+    sent: RunView | None = None
+    due = 0.0
+    try:
+        while not ticket.cancelled():
+            if not wanted.is_set():
+                wanted.wait(IDLE_S)
+                continue
+            watcher.step(STEP_S)
+            view = watcher.snapshot()
+            news = sent is None or (view.state, view.first_failure) != (sent.state, sent.first_failure)
+            if news or (time.monotonic() >= due and view.version != sent.version):
+                sent, due = view, time.monotonic() + period_s
+                ticket.send(view)
+            if not view.live and view.counted >= 1.0 and sent.version == view.version:
+                return
+    finally:
+        watcher.close()
+
+
+def diagnose(known: KnownRun, ticket: Ticket) -> Diagnosis:
+    """Why a run ended as it did, or what holds it up."""
+    from mswb.flows.watch import diagnosis
+
+    return diagnosis(known.source, ticket.cancelled, lambda done, total: ticket.report(done, total, "files"))
+
+
+def members(known: KnownRun) -> Members:
+    """The processes that a stop would end."""
+    run = known.run
+    found = control.members(run.reload()) if run is not None else []
+    return Members(known, tuple((process.pid, process.name) for process in found))
+
+
+def stop(known: KnownRun, kill: bool) -> bool:
+    """Ask for the end of a run; False when it had ended."""
+    return known.run is not None and control.request_stop(known.run, kill=kill)
+
+
+def reap(settings: Settings) -> list[control.Reaped]:
+    """End what is left of runs whose supervisor died."""
+    return control.reap_lost(settings)
+
+
+def adopt(known: KnownRun, settings: Settings) -> Run:
+    """Watch over a run that mswb did not start."""
+    from mswb.jobs.adopt import adopt as adopt_process
+
+    return adopt_process(known.pids[0], settings)
+
+
+def foreign_processes(known: KnownRun) -> tuple[tuple[int, str], ...]:
+    """The processes of a run that mswb did not start: pid, and role with command line."""
+    processes = getattr(known.source, "processes", ())
+    return tuple((one.pid, printable(f"{_name(one)}  {' '.join(one.command)}", 120)) for one in processes)
+
+
+def _name(one: ForeignProcess) -> str:
+    return one.role if one.rank is None else f"rank {one.rank}"
+
+
+def resolve(path: Path, settings: Settings, folder: Path) -> KnownRun:
+    """What a path is: the folder of a run of mswb, or logs."""
+    if (path / "spec.json").is_file():
+        return from_run(load_run(path.absolute()))
+    return from_path(path, str(folder.resolve()), time.time())
