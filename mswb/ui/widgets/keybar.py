@@ -11,7 +11,7 @@ from textual.binding import ActiveBinding
 from textual.screen import Screen
 from textual.widget import Widget
 
-KEPT = ("app.help", "app.quit")
+KEPT = ("app.help", "app.quit", "form.help", "form.close")
 """Always shown, at the right end."""
 
 

@@ -1,0 +1,568 @@
+"""The launch form: every flag as a field, the same launch as a command line, and what exactly would be started.
+
+Fields and command line show one state (``launch_form_state``); a look at this host follows each change a moment later,
+beside the event loop. The result is the run that was started, or None.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, VerticalScroll
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from mswb.files.safety import printable
+from mswb.findings import MswbError, language
+from mswb.launch import form, presets
+from mswb.launch.form import LINE, SCRIPT, SCRIPT_ARGUMENTS, Field, Values
+from mswb.launch.presets import Launch
+from mswb.ui import keymap
+from mswb.ui.context import Context
+from mswb.ui.messages import Copy, ShowFindings
+from mswb.ui.panes.launch.lines import LineView
+from mswb.ui.screens import launch_form_work as work
+from mswb.ui.screens.ask import Ask
+from mswb.ui.screens.base import PacedModal
+from mswb.ui.screens.launch_form_state import (
+    Checked,
+    FormState,
+    filled,
+    help_of,
+    preview_lines,
+    say,
+    shows,
+    status,
+    typed,
+)
+from mswb.ui.screens.pick import Pick, Picked
+from mswb.ui.widgets.form.fields import Choice, Entry, FieldRow, Fold, LineEntry, PathEntry
+from mswb.ui.widgets.form.starter import Starter
+from mswb.ui.widgets.keybar import KeyBar
+
+if TYPE_CHECKING:
+    from mswb.jobs.runs import Run
+
+PAUSE_S = 0.25
+"""How long nobody types before this host is looked at."""
+LEAVE_S = 3.0
+"""Seconds within which a second Esc leaves a form that was changed."""
+_PATHS = ("path", "folder", "program")
+
+
+class Fields(VerticalScroll, can_focus=False, inherit_bindings=False):
+    """The rows; the arrows go from field to field, not by rows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("form_fields")
+
+
+class Preview(LineView):
+    """What would be started."""
+
+    def on_click(self, event: events.Click) -> None:
+        index = event.y + self.scroll_offset.y
+        if 0 <= index < len(self.lines) and self.lines[index].finding is not None:
+            self.move_to(index)
+            self.action_choose()
+
+
+class LaunchForm(PacedModal["Run | None"]):
+    """A launch to fill in and start.
+
+    Args:
+        arguments: what to begin with; the folder's last launch by default.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("form")
+    DEFAULT_CSS = """
+    LaunchForm { background: $background; }
+    LaunchForm #form-title { height: 1; background: $panel; text-style: bold; padding: 0 1; }
+    LaunchForm #form-body { height: 1fr; layout: vertical; }
+    LaunchForm Fields { height: 1fr; scrollbar-size-vertical: 1; }
+    LaunchForm Preview { height: 7; padding: 0 1; scrollbar-gutter: stable; }
+    LaunchForm Preview:focus { height: 70%; }
+    LaunchForm #form-help { height: 2; padding: 0 1; background: $surface; color: $text-muted; }
+    LaunchForm.-medium #form-body, LaunchForm.-wide #form-body { layout: horizontal; }
+    LaunchForm.-medium Fields, LaunchForm.-wide Fields { width: 1fr; }
+    LaunchForm.-medium Preview, LaunchForm.-wide Preview { width: 1fr; height: 1fr; }
+    LaunchForm.-medium Preview:focus, LaunchForm.-wide Preview:focus { height: 1fr; }
+    """
+
+    def __init__(self, context: Context, arguments: Sequence[str] | None = None) -> None:
+        super().__init__()
+        self.context = context
+        values = form.read_arguments(arguments) if arguments is not None else Values()
+        self.state = FormState(values, values, read_only=context.options.read_only)
+        self._given = arguments is not None
+        self._pause: Timer | None = None
+        self._recalled = -1
+        self._draft = values
+        self._leaving = -LEAVE_S
+        self._before_preview: Widget | None = None
+        self._offered = ""
+
+    # -- composition
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="form-title", markup=False)
+        yield FieldRow(LINE, "mswb run", LineEntry())
+        with Container(id="form-body"):
+            with Fields(id="form-fields"):
+                yield FieldRow(SCRIPT, say("script", "脚本"), PathEntry())
+                yield FieldRow(SCRIPT_ARGUMENTS, say("its arguments", "脚本参数"), Entry())
+                yield from (self._row(one) for one in form.essentials())
+            yield Preview(id="form-preview")
+        yield Static(id="form-help", markup=False)
+        yield Starter(say("Start", "启动"), id="form-start")
+        yield KeyBar()
+
+    def _row(self, one: Field) -> FieldRow:
+        default = one.default(language())
+        if one.kind in ("choice", "switch"):
+            words = one.choices or ("true",)
+            editor: Entry | Choice = Choice(words, default=default, switch=one.kind == "switch")
+        else:
+            editor = PathEntry(placeholder=default) if one.kind in _PATHS else Entry(placeholder=default)
+        return FieldRow(one.name, one.name, editor)
+
+    def on_mount(self) -> None:
+        self.query_one(f"#row-{SCRIPT}", FieldRow).editor.focus()
+        self._show()
+        self._read_launches(self._begin)
+        self.call_after_refresh(self._mount_more)
+
+    async def _mount_more(self) -> None:
+        """The way to all other flags; the first frame has no room for it."""
+        needle = FieldRow("filter", say("more flags  /", "更多参数  /"), Entry(placeholder=say("filter", "筛选")))
+        folds = [Fold(group.key, group.titles[language()], len(group.fields)) for group in form.groups()]
+        await self.query_one("#form-fields").mount_all([needle, *folds])
+
+    def _read_launches(self, then: Callable[[], None] = lambda: None) -> None:
+        def received(found: presets.Launches) -> None:
+            self.state = replace(self.state, launches=found)
+            then()
+
+        settings, folder = self.context.settings, self.context.folder
+        self.context.tasks.start(
+            "Launches of this folder",
+            lambda ticket: presets.load(settings.state_dir, folder),
+            received,
+            group="launches",
+            quiet=True,
+        )
+
+    def _begin(self) -> None:
+        """Start with the last launch of this folder, unless something was given or typed already."""
+        history = self.state.launches.history
+        if not self._given and history and self.state.values == Values():
+            self._take(history[0], "")
+            self.state = replace(self.state, first=self.state.values)
+        for finding in self.state.launches.findings:
+            self.notify(printable(finding.title), severity="warning", markup=False)
+        self._changed()
+
+    # -- state and drawing
+
+    def _rows(self) -> Iterator[FieldRow]:
+        return iter(self.query(FieldRow).results(FieldRow))
+
+    def _changed(self) -> None:
+        """Draw the state now, and look at this host when nobody has typed for a moment."""
+        self._offered = ""
+        self._show()
+        if self._pause is not None:
+            self._pause.stop()
+        self._pause = self.set_timer(PAUSE_S, self._look)
+
+    def _show(self) -> None:
+        if not self.is_mounted:
+            return
+        problems = self.state.problems()
+        for row in self._rows():
+            if row.field == "filter":
+                continue
+            problem = problems.get(row.field) if row.field != LINE else None
+            text = row.editor.value if shows(self.state, row.field, row.editor.value) else _text(self.state, row.field)
+            row.show(text, printable(problem.title) if problem else "", given=row.field in self.state.values.given)
+        self._show_around()
+
+    def _show_around(self) -> None:
+        source = f"   {printable(self.state.source)}" if self.state.source else ""
+        title = say("New launch in ", "新的启动，目录 ") + printable(str(self.context.folder)) + source
+        _update(self.query_one("#form-title", Static), title)
+        now = status(self.state)
+        self.query_one(Starter).show(now.sign, now.text, now.colour, can_start=now.can_start)
+        self.query_one(Preview).set_lines(lambda width: preview_lines(self.state, width))
+        _update(self.query_one("#form-help", Static), self._offered or help_of(self.state, self._field_in_focus()))
+
+    def _field_in_focus(self) -> str:
+        focused = self.focused
+        if isinstance(focused, (Preview, Starter)):
+            return "preview" if isinstance(focused, Preview) else "start"
+        row = focused.parent if focused is not None else None
+        return row.field if isinstance(row, FieldRow) else ""
+
+    def on_descendant_focus(self) -> None:
+        self._offered = ""
+        self._show_around()
+
+    # -- what is typed
+
+    @on(Input.Changed)
+    def _text_changed(self, event: Input.Changed) -> None:
+        row = event.input.parent
+        if isinstance(row, FieldRow):
+            self._edit(row.field, event.value)
+
+    @on(Choice.Changed)
+    def _choice_changed(self, event: Choice.Changed) -> None:
+        row = event.choice.parent
+        if isinstance(row, FieldRow):
+            self._edit(row.field, event.value)
+
+    def _edit(self, name: str, text: str) -> None:
+        if name == "filter":
+            self._filter(text)
+            return
+        self._recalled = -1
+        self.state = typed(self.state, name, text)
+        self._changed()
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        row = event.input.parent
+        if isinstance(row, FieldRow) and row.field == LINE:
+            self.query_one(Starter).focus()
+        else:
+            self.focus_next()
+
+    @on(LineEntry.Recalled)
+    def _recall(self, event: LineEntry.Recalled) -> None:
+        history = self.state.launches.history
+        if self._recalled < 0:
+            self._draft = self.state.values
+        wanted = min(self._recalled - event.step, len(history) - 1)
+        if wanted < 0:
+            self.state = filled(self.state, self._draft)
+        elif not self._take(history[wanted], ""):
+            return
+        self._recalled = max(wanted, -1)
+        self._changed()
+
+    # -- all flags
+
+    @on(Fold.Turned)
+    async def _turned(self, event: Fold.Turned) -> None:
+        if event.fold.is_open:
+            await self._mount_group(event.fold.key)
+        self._arrange()
+
+    async def _mount_group(self, key: str) -> None:
+        """The rows of a group are made when they are first wanted."""
+        group = next(one for one in form.groups() if one.key == key)
+        if not self.query(f"#row-{group.fields[0].name}"):
+            await self.query_one("#form-fields").mount_all(
+                [self._row(one) for one in group.fields], after=f"#fold-{key}"
+            )
+            self._show()
+
+    def _filter(self, needle: str) -> None:
+        async def filter_now() -> None:
+            for group in form.groups() if needle.strip() else ():
+                if any(form.matches(one, needle) for one in group.fields):
+                    await self._mount_group(group.key)
+            self._arrange()
+
+        self.call_later(filter_now)
+
+    def _arrange(self) -> None:
+        """Show the rows that are meant: all of an open group, and whatever the filter matches."""
+        needle = self.query_one("#row-filter", FieldRow).editor.value
+        folds = {fold.key: fold for fold in self.query(Fold).results(Fold)}
+        for row in self._rows():
+            known = form.fields().get(row.field)
+            if known is not None:
+                is_open = known.essential or folds[known.group].is_open
+                row.display = form.matches(known, needle) if needle.strip() else is_open
+        for group in form.groups():
+            folds[group.key].display = any(form.matches(one, needle) for one in group.fields)
+
+    def action_filter(self) -> None:
+        """Look for a flag among all of them."""
+        editor = self.query_one("#row-filter", FieldRow).editor
+        editor.focus()
+        editor.scroll_visible(animate=False, top=True)
+
+    # -- paths
+
+    @on(PathEntry.Wanted)
+    def _complete(self, event: PathEntry.Wanted) -> None:
+        row = event.entry.parent
+        assert isinstance(row, FieldRow)
+        name, text = row.field, event.entry.value
+        if not event.offer and not text and name != SCRIPT:
+            self.focus_next()
+            return
+        settings, folder = self.context.settings, self.context.folder
+        done = self._offer if event.offer else self._completed
+        self.context.tasks.start(
+            "Complete a path",
+            lambda ticket: work.candidates(name, text, settings, folder, offer=event.offer),
+            lambda found: done(event.entry, text, found),
+            group="complete",
+            quiet=True,
+        )
+
+    def _completed(self, entry: PathEntry, text: str, found: work.Offer) -> None:
+        if entry.value != text:
+            return
+        if len(found.text) > len(text):
+            _fill(entry, found.text)
+        elif len(found.rows) > 1:
+            self._offered = "  ".join(row.title for row in found.rows)
+            self._show_around()
+        elif text or not found.rows:
+            self.focus_next()
+
+    def _offer(self, entry: PathEntry, text: str, found: work.Offer) -> None:
+        def picked(result: Picked | None) -> None:
+            if result is not None:
+                _fill(entry, found.values[result.row])
+
+        if found.rows:
+            self.app.push_screen(Pick(say("Choose", "选择"), found.rows), picked)
+        else:
+            self.notify(say("There is nothing to choose from.", "没有可选的内容。"), markup=False)
+
+    # -- looking and starting
+
+    def _look(self) -> None:
+        """See what these arguments would do on this host."""
+        if self.state.wrong:
+            return
+        arguments, settings, folder = self.state.arguments, self.context.settings, self.context.folder
+        self.context.tasks.start(
+            "Check the launch",
+            lambda ticket: work.look(arguments, settings, folder),
+            self._looked,
+            failed=lambda finding: self._looked(Checked(arguments, refused=finding)),
+            group="preview",
+            quiet=True,
+        )
+
+    def _looked(self, checked: Checked) -> None:
+        self.state = replace(self.state, checked=checked)
+        if checked.prepared is not None and self.is_mounted:
+            python = checked.prepared.interpreter
+            version = f"MindSpore {python.mindspore_version}" if python.mindspore_version else "no MindSpore"
+            entry = self.query_one("#row-python", FieldRow).editor
+            if isinstance(entry, Entry):
+                entry.placeholder = printable(f"{python.path} ({version})")
+        self._show()
+
+    @on(Starter.Pressed)
+    def action_start(self) -> None:
+        """Start the launch, or say why it can't be."""
+        now = status(self.state)
+        problems = self.state.problems()
+        if self.state.read_only or self.state.starting:
+            self.notify(now.text, severity="warning", markup=False)
+        elif problems:
+            self._to_field(next(iter(problems)))
+        elif self.state.is_checked and self.state.checked is not None and not now.can_start:
+            self._explain(self.state.checked)
+        else:
+            self._start()
+
+    def _start(self) -> None:
+        arguments, settings, folder = self.state.arguments, self.context.settings, self.context.folder
+        self.state = replace(self.state, starting=True)
+        self._show_around()
+        self.context.tasks.start(
+            f"Start {printable(self.state.values.text(SCRIPT))}",
+            lambda ticket: work.start(arguments, settings, folder),
+            self._started,
+            failed=lambda finding: self._started(Checked(arguments, refused=finding)),
+        )
+
+    def _started(self, result: Run | Checked) -> None:
+        self.state = replace(self.state, starting=False)
+        if not isinstance(result, Checked):
+            self._leave(result)
+            return
+        self._looked(result)
+        self._explain(result)
+
+    def _leave(self, run: Run) -> None:
+        if self not in self.app.screen_stack:  # left with Esc meanwhile; the run goes on all the same
+            self.app.notify(f"run {run.id}", markup=False)
+            return
+        while self.app.screen is not self:
+            self.app.pop_screen()
+        self.dismiss(run)
+
+    def _explain(self, checked: Checked) -> None:
+        self.app.post_message(ShowFindings(checked.findings, say("This launch cannot start", "无法启动")))
+
+    def _to_field(self, name: str) -> None:
+        row = self.query(f"#row-{name}")
+        if not row:  # in a group that was never opened
+            group = form.fields()[name].group
+            self.query_one(f"#fold-{group}", Fold).is_open = True
+            self.call_after_refresh(self._to_field, name)
+            return
+        row.first(FieldRow).editor.focus()
+
+    @on(LineView.Chosen)
+    def _finding_chosen(self, event: LineView.Chosen) -> None:
+        checked = self.state.checked
+        if event.line.finding is not None and checked is not None:
+            first = checked.findings[event.line.finding]
+            others = (one for one in checked.findings if one is not first)
+            self.app.post_message(ShowFindings((first, *others), say("Checks", "检查")))
+
+    # -- presets and history
+
+    def _take(self, launch: Launch, source: str) -> bool:
+        """Fill the form with a launch; one without a script keeps the script that stands there."""
+        if not form.can_be_shown(launch.arguments):
+            text = say(
+                "That launch holds control characters, which a form can't show.",
+                "该启动含有控制字符，无法在表单中显示。",
+            )
+            self.notify(text, severity="error", markup=False)
+            return False
+        try:
+            values = form.read_arguments(launch.arguments)
+        except MswbError as error:  # kept by a version that knew other flags
+            self.notify(printable(error.finding.title), severity="error", markup=False)
+            return False
+        program = values.program or self.state.values.program
+        self.state = filled(self.state, replace(values, program=program), source, launch.withheld)
+        return True
+
+    def action_pick(self) -> None:
+        """Choose a preset or an earlier launch."""
+        entries = work.entries(self.state.launches, time.time())
+
+        def picked(result: Picked | None) -> None:
+            if result is None:
+                return
+            chosen = entries[result.row]
+            if result.delete:
+                self._delete(chosen.preset, result.row)
+            elif self._take(chosen.launch, chosen.preset):
+                self._changed()
+
+        if entries:
+            self.app.push_screen(
+                Pick(say("Presets and earlier launches", "预设与以前的启动"), [one.row for one in entries]), picked
+            )
+        else:
+            text = say(
+                "Nothing yet: a launch is kept when it is started, a preset with Ctrl+N.",
+                "还没有：启动后自动记录；Ctrl+N 保存预设。",
+            )
+            self.notify(text, markup=False)
+
+    def action_save(self) -> None:
+        """Keep these values under a name."""
+        problem = next(iter(self.state.wrong.values()), None)
+        if problem is not None:
+            self.notify(printable(problem.title), severity="error", markup=False)
+            return
+        known = {one.name for one in self.state.launches.presets}
+
+        def remark(name: str) -> str:
+            return say("replaces the preset of that name", "将替换同名预设") if name.strip() in known else ""
+
+        question = say("Save this launch as a preset; its name:", "将此启动保存为预设，名称：")
+        self.app.push_screen(Ask(question, self.state.source, remark), self._save)
+
+    def _save(self, name: str | None) -> None:
+        if name is None:
+            return
+        arguments, settings, folder = self.state.arguments, self.context.settings, self.context.folder
+
+        def saved(result: None) -> None:
+            self.state = replace(self.state, source=name.strip())
+            self.notify(printable(say(f"Saved as {name.strip()}", f"已保存为 {name.strip()}")), markup=False)
+            self._read_launches(self._show)
+
+        self.context.tasks.start(
+            "Save a preset",
+            lambda ticket: presets.save_preset(settings.state_dir, folder, name, arguments),
+            saved,
+            quiet=True,
+        )
+
+    def _delete(self, name: str, index: int) -> None:
+        settings, folder = self.context.settings, self.context.folder
+
+        def deleted(result: None) -> None:
+            self.notify(printable(say(f"Deleted the preset {name}", f"已删除预设 {name}")), markup=False)
+            self._read_launches(self._show)
+
+        self.context.tasks.start(
+            "Delete a preset",
+            lambda ticket: presets.delete_preset(settings.state_dir, folder, name),
+            deleted,
+            quiet=True,
+        )
+
+    # -- keys
+
+    def action_preview(self) -> None:
+        """Into the preview, and back."""
+        preview = self.query_one(Preview)
+        if self.focused is preview and self._before_preview is not None:
+            self._before_preview.focus()
+        elif self.focused is not preview:
+            self._before_preview = self.focused
+            preview.focus()
+
+    def action_copy(self) -> None:
+        """Copy the command line."""
+        self.app.post_message(Copy(f"mswb run {form.line(self.state.values)}".rstrip(), say("command", "命令")))
+
+    def action_edge(self, end: bool) -> None:
+        """To the first or last field."""
+        rows = [row.editor for row in self._rows() if row.display]
+        rows[-1 if end else 0].focus()
+
+    def action_close(self) -> None:
+        """Clear the filter; else leave, at the second press where something would be lost."""
+        editor = self.query_one("#row-filter", FieldRow).editor
+        if editor.value:
+            editor.value = ""
+            return
+        now = time.monotonic()
+        if self.state.values != self.state.first and not self.state.starting and now - self._leaving > LEAVE_S:
+            self._leaving = now
+            self.notify(
+                say("Esc again leaves the form; Ctrl+N keeps it as a preset.", "再按 Esc 离开；Ctrl+N 保存为预设。"),
+                markup=False,
+            )
+            return
+        self.dismiss(None)
+
+
+def _text(state: FormState, name: str) -> str:
+    return form.line(state.values) if name == LINE else state.values.text(name)
+
+
+def _fill(entry: Entry, text: str) -> None:
+    entry.value = text
+    entry.cursor_position = len(text)
+
+
+def _update(static: Static, text: str) -> None:
+    if static.content != text:
+        static.update(text)

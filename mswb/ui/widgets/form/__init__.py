@@ -1,0 +1,1 @@
+"""The parts of a form: rows with a field, choices, foldable headings."""
