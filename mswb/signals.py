@@ -7,8 +7,10 @@ the signal.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import struct
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +19,10 @@ Ladder = Sequence[tuple[int, float]]
 """Signals in order, each with the seconds to wait before the next."""
 
 END_LADDER: Ladder = ((signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0))
+# struct pidfd_info: a mask of what is asked and answered, ids, and at its end the wait status; _IOWR(0xFF, 11, 64).
+_PIDFD_INFO = struct.Struct("Q52si")
+_PIDFD_GET_INFO = 0xC040FF0B
+_PIDFD_INFO_EXIT = 1 << 3
 STAT_BYTES = 4096
 """More than /proc/PID/stat can hold: 52 numbers and a name of 15 bytes."""
 
@@ -79,6 +85,21 @@ def open_pidfd(process: ProcessId) -> int | None:
         return descriptor
     os.close(descriptor)
     return None
+
+
+def reaped_code(pidfd: int) -> int | None:
+    """The exit code (negative: the signal) of a process that its parent has reaped, from a pidfd opened before.
+
+    None while it is not reaped, and on kernels without PIDFD_INFO_EXIT (Linux 6.15, include/uapi/linux/pidfd.h).
+    """
+    answer = bytearray(_PIDFD_INFO.size)
+    _PIDFD_INFO.pack_into(answer, 0, _PIDFD_INFO_EXIT, b"", 0)
+    try:
+        fcntl.ioctl(pidfd, _PIDFD_GET_INFO, answer)
+    except OSError:
+        return None
+    mask, _, status = _PIDFD_INFO.unpack(answer)
+    return os.waitstatus_to_exitcode(status) if mask & _PIDFD_INFO_EXIT else None
 
 
 def send(process: ProcessId, number: int) -> bool:

@@ -6,6 +6,7 @@ Sources: Documentation/admin-guide/cgroup-v2.rst (memory.events, oom_kill) and c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
@@ -13,11 +14,12 @@ ROOT = Path("/sys/fs/cgroup")
 
 def oom_kills(root: Path = ROOT, own: Path = Path("/proc/self/cgroup")) -> int:
     """The count since the group was made; 0 where no group tells."""
-    for file in counters(root, own):
-        count = _count(file)
-        if count is not None:
-            return count
-    return 0
+    return count(counters(root, own))
+
+
+def count(files: Iterable[Path]) -> int:
+    """The count of the first of these files that tells it; 0 when none does."""
+    return next((number for file in files if (number := _count(file)) is not None), 0)
 
 
 def counters(root: Path, own: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from mswb.jobs.runs import Run, find_run, list_runs, run_state
 from mswb.plan import Action, Plan, delete_folder
 from mswb.settings import Settings
 
-ENDED = frozenset({"succeeded", "failed", "stopped", "broken"})
+ENDED = frozenset({"succeeded", "failed", "stopped", "ended", "broken"})
 
 
 def clean_plan(

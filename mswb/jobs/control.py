@@ -24,7 +24,7 @@ from mswb.jobs import procs, runs
 from mswb.jobs.procs import Process
 from mswb.jobs.recorder import COPY_FILE, EVENTS_FILE, STATUS_FILE, append_events, event_line
 from mswb.jobs.runs import SPEC_FILE, Run, is_here, is_lost, load_run, shim_of
-from mswb.jobs.spec import LOST_EXIT_CODE, Event, JobSpec, ProcessStatus, RunStatus, read_record, write_record
+from mswb.jobs.spec import ADOPTED, LOST_EXIT_CODE, Event, JobSpec, ProcessStatus, RunStatus, read_record, write_record
 from mswb.settings import Settings
 from mswb.signals import END_LADDER, Ladder, ProcessId, end, is_alive, send
 
@@ -139,17 +139,29 @@ def log_paths(run: Run) -> list[tuple[str, int | None, str]]:
 def members(run: Run) -> list[Process]:
     """The live processes of a run of this host: below its shim or a known process, or carrying its mark.
 
-    Never the shim, this process or one above it.
+    Never the shim, this process or one above it. Of an adopted run: its processes and what descends from them.
     """
     status = run.status
     if status is None or not is_here(status):
         return []
     table = procs.scan()
+    if status.backend == ADOPTED:
+        return _adopted_members(status, table)
     shim = {status.pid} if _supervisor(run, status) else set()
     marked = procs.marked(table, run.id)
     roots = marked | {one.pid for one in status.processes if one.pid in table and _is_same(table[one.pid], one)}
     pids = (roots | procs.descendants(table, roots | shim)) - shim - procs.ancestors(table, os.getpid())
     return [table[pid] for pid in sorted(pids) if not table[pid].over]
+
+
+def _adopted_members(status: RunStatus, table: procs.Table) -> list[Process]:
+    known = [ProcessId(one.pid, one.start_time) for one in status.processes]
+    family = [ProcessId(pid, start_time) for pid, start_time in status.family]
+    roots = {one.pid for one in (*known, *family) if one.pid in table and table[one.pid].id == one}
+    # In a container the training may be pid 1, from which everything descends.
+    ours = procs.ancestors(table, os.getpid()) | {status.pid}
+    below = procs.descendants(table, roots - procs.ancestors(table, status.pid) - ours)
+    return [table[pid] for pid in sorted((roots | below) - ours) if not table[pid].over]
 
 
 def reap_lost(settings: Settings) -> list[Reaped]:
@@ -179,15 +191,16 @@ def adopt_end(run: Run) -> bool:
 
 
 def reap(run: Run, ladder: Ladder = END_LADDER) -> Reaped:
-    """End the members of one lost run and write its end into the folder."""
+    """End the members of one lost run and write its end into the folder. Those of an adopted run are left alone."""
     found: dict[object, Process] = {}
-    for _ in range(3):  # what is being ended may still start others
+    adopted = run.status is not None and run.status.backend == ADOPTED
+    for _ in range(0 if adopted else 3):  # what is being ended may still start others
         fresh = members(run)
         if not fresh:
             break
         found.update({process.id: process for process in fresh})
         end([process.id for process in fresh], ladder)
-    left = tuple(members(run))
+    left = () if adopted else tuple(members(run))
     ended = tuple(process for process in found.values() if process not in left)
     if run.status is not None:
         with suppress(MswbError):  # a full disk: the run stays lost, with nothing left of it
@@ -199,15 +212,17 @@ def _write_end(run: Run, status: RunStatus, ended: Iterable[Process]) -> None:
     now = time.time()
     pids = [process.pid for process in ended]
     why = "its supervisor died" if is_here(status) else "the host was restarted"
-    status.message = f"{why}; ended afterwards: {', '.join(map(str, pids)) if pids else 'nothing was left'}"
+    ours = status.backend != ADOPTED
+    fate = f"ended afterwards: {', '.join(map(str, pids)) if pids else 'nothing was left'}" if ours else "left alone"
+    status.message = f"{why}; {fate}"
     status.state, status.ended, status.heartbeat = "ended", now, now
-    status.exit_code = LOST_EXIT_CODE if status.exit_code is None else status.exit_code
+    status.exit_code = LOST_EXIT_CODE if status.exit_code is None and ours else status.exit_code
     for one in status.processes:
         if one.state != "ended":
             one.state, one.ended, one.ended_by_us = "ended", now, one.pid in pids
     with suppress(OSError):
         append_events(run.folder, event_line(Event(time=now, event="ended", text=status.message)))
-    if status.log_dir and Path(status.log_dir).is_dir():
+    if ours and status.log_dir and Path(status.log_dir).is_dir():
         with suppress(MswbError):
             write_record(Path(status.log_dir) / COPY_FILE, status)
     write_record(run.folder / STATUS_FILE, status)

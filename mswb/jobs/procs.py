@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mswb.jobs.spec import MSWB_RUN_ID
 from mswb.signals import ProcessId, is_over, read_stat
@@ -149,6 +150,17 @@ def owner(pid: int) -> int | None:
         return os.stat(f"/proc/{pid}").st_uid
     except OSError:
         return None
+
+
+@lru_cache(maxsize=256)
+def user_name(uid: int) -> str:
+    """The name of a user; the number where the host does not know it."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def pid_namespace() -> str:

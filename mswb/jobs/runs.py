@@ -17,7 +17,7 @@ from mswb.files.safety import make_private_dir
 from mswb.findings import MswbError, stop
 from mswb.jobs.procs import pid_namespace
 from mswb.jobs.recorder import STATUS_FILE
-from mswb.jobs.spec import JobSpec, RunStatus, read_record
+from mswb.jobs.spec import ADOPTED, JobSpec, RunStatus, read_record
 from mswb.settings import Settings, boot_id, host_name
 from mswb.signals import ProcessId, is_alive
 
@@ -27,7 +27,9 @@ FRESH_S = 20.0
 STARTING_S = 30.0
 """How long a run folder may have no status before its shim counts as never started."""
 
-Display = Literal["starting", "running", "stopping", "succeeded", "failed", "stopped", "lost", "silent", "broken"]
+Display = Literal[
+    "starting", "running", "stopping", "succeeded", "failed", "stopped", "ended", "lost", "silent", "broken"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,11 @@ def is_lost(run: Run) -> bool:
 
 
 def run_state(run: Run) -> Display:
-    """The state to show. ``lost``: the supervisor died; ``silent``: of another host, and its heartbeat is old."""
+    """The state to show.
+
+    ``lost``: the supervisor died; ``silent``: of another host, and its heartbeat is old; ``ended``: an adopted run,
+    and nobody saw its exit code.
+    """
     status = run.status
     if status is None:
         return "starting" if _just_made(run.folder) else "broken"
@@ -164,6 +170,8 @@ def run_state(run: Run) -> Display:
         return "lost" if is_lost(run) else "silent"
     if status.stopped_by == "user":
         return "stopped"
+    if status.exit_code is None and status.backend == ADOPTED:
+        return "ended"
     return "succeeded" if status.exit_code == 0 else "failed"
 
 

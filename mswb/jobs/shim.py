@@ -20,6 +20,7 @@ from mswb.jobs.recorder import STATUS_FILE, Recorder
 from mswb.jobs.spec import Event, JobSpec, RunStatus, read_record, write_record
 from mswb.jobs.supervise import Supervisor
 from mswb.jobs.watch import HANDLED
+from mswb.jobs.watchover import Keeper
 from mswb.settings import boot_id, host_name
 from mswb.signals import identify
 
@@ -53,15 +54,16 @@ def _supervise(folder: Path) -> None:
     spec = read_record(folder / SPEC_FILE, JobSpec)
     status = first_status(spec)
     write_record(folder / STATUS_FILE, status)
-    recorder = Recorder(folder, Path(spec.log_dir) if spec.log_dir else None)
+    # The folder of logs that others made is theirs: what we know of an adopted run stays in its run folder.
+    recorder = Recorder(folder, Path(spec.log_dir) if spec.log_dir and not spec.adopted else None)
     merger = Merger(sources(spec), spec.merged_log) if spec.merged_log else None
-    supervisor = Supervisor(folder, spec, status, recorder)
+    supervisor = (Keeper if spec.adopted else Supervisor)(folder, spec, status, recorder)
     try:
         supervisor.run()
     except BaseException as problem:
         traceback.print_exc()
-        status.exit_code = INTERNAL
-        status.message = f"the supervisor failed and ended the run: {problem!r}"
+        status.exit_code = None if spec.adopted else INTERNAL
+        status.message = f"the supervisor failed and {'left' if spec.adopted else 'ended'} the run: {problem!r}"
         supervisor.end_everything()
     if merger is not None:
         merger.close(MERGE_WAIT_S)

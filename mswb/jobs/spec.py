@@ -29,6 +29,8 @@ Role = Literal["worker", "scheduler", "launcher", "command"]
 State = Literal["starting", "running", "stopping", "ended"]
 ProcessState = Literal["starting", "running", "ended"]
 
+ADOPTED = "adopted"
+"""The backend of a run whose processes ran before we came."""
 LOST_EXIT_CODE = 70
 """The exit code of a run whose shim died, and whose members were ended by a later client."""
 MSWB_RUN_ID = "MSWB_RUN_ID"
@@ -52,17 +54,32 @@ class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
 
 
+class AdoptedProcess(msgspec.Struct, frozen=True, kw_only=True):
+    """One process that ran before us, and that the shim only watches. ``log``: where its output goes, if a file."""
+
+    role: Role
+    pid: int
+    start_time: int
+    rank: int | None = None
+    log: str | None = None
+
+
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What to run and how to end it.
 
     kind: ``launch`` = a training (workers are watched, the first failure ends the rest); ``command`` = any program.
-    backend: ``msrun`` = one launcher process whose descendants are the workers; ``direct`` = we start each of them.
+    backend: ``msrun`` = one launcher process whose descendants are the workers; ``direct`` = we start each of them;
+    ``adopted`` = they ran before we came.
     env: the whole environment of the processes (the shim adds MSWB_RUN_ID).
     worker_logs: under msrun, the file that each rank's output will go to, by rank (absolute paths).
     expected_workers: local workers that must be found before all of them ending well means success.
     stop_grace_s: how long members have after SIGINT, and again after SIGTERM.
     scheduler_grace_s: how long scheduler and launcher may take to end after all workers ended well.
     merged_log: the file into which the shim merges all logs of the run, or None.
+    adopted: the processes of a run that we did not start. They are ended on request only, and with ``end_peers`` after
+    the first failure.
+    launcher: what had started them (``msrun``, ``mpirun`` …).
+    more_logs: further log files (those of glog), each with its rank.
     """
 
     id: str
@@ -82,6 +99,15 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     stop_grace_s: float = 5.0
     scheduler_grace_s: float = 10.0
     command_line: tuple[str, ...] = ()
+    adopted: tuple[AdoptedProcess, ...] = ()
+    end_peers: bool = True
+    launcher: str = ""
+    more_logs: dict[str, int | None] = {}
+
+    @property
+    def under_msrun(self) -> bool:
+        """Whether real msrun is the parent of the ranks, and kills them when one fails."""
+        return "msrun" in (self.backend, self.launcher)
 
 
 class ProcessStatus(msgspec.Struct, kw_only=True):
@@ -118,7 +144,11 @@ class FirstFailure(msgspec.Struct, kw_only=True):
 
 
 class RunStatus(msgspec.Struct, kw_only=True):
-    """What happened so far. ``stopped_by``: ``user`` (a stop was asked), ``failure`` (peers of the first failure)."""
+    """What happened so far. ``stopped_by``: ``user`` (a stop was asked), ``failure`` (peers of the first failure).
+
+    ``exit_code`` of an adopted run stays None when nobody could see it; ``family`` are the pids and start times of what
+    descends from its processes.
+    """
 
     id: str
     kind: str
@@ -146,6 +176,7 @@ class RunStatus(msgspec.Struct, kw_only=True):
     expected_workers: int = 0
     command_line: list[str] = []
     message: str = ""
+    family: list[tuple[int, int]] = []
 
 
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True):

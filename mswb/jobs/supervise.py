@@ -57,8 +57,9 @@ class Supervisor:
         self._folder = folder
         self._recorder = recorder
         self._watch = Watch()
-        launchers = [process.log for process in spec.processes if process.role == "launcher"]
-        self._logwatch = LogWatch(launchers[0] if launchers else None)
+        consoles = [one.log for one in spec.processes if one.role == "launcher"]
+        consoles += [one.log for one in spec.adopted if one.role == "launcher" and one.log]
+        self._logwatch = LogWatch(consoles[0] if consoles else None)
         self._rank_logs = roles.Logs.of(spec.worker_logs, spec.scheduler_log)
         self._tracked: dict[ProcessId, ProcessStatus] = {}
         self._unknown: dict[ProcessId, float] = {}
@@ -70,7 +71,7 @@ class Supervisor:
         self._step_until: float | None = None
         self._all_well_since: float | None = None
         self._next_scan = self._next_beat = self._next_copy = 0.0
-        self._oom_before = oom_kills()
+        self._oom_before = self._oom_kills()
         self._scan_s = 0.0
         self._done = False
 
@@ -186,7 +187,7 @@ class Supervisor:
 
     def _conclude_process(self, status: ProcessStatus, code: int | None) -> None:
         status.exit_code = code
-        if self.status.stopped_by == "failure":
+        if self.status.first_failure is not None:
             self._mark_killed_by_msrun(status)
         if code and not self._steps:
             self._suspects.append(status)
@@ -195,7 +196,7 @@ class Supervisor:
 
     def _mark_killed_by_msrun(self, peer: ProcessStatus) -> None:
         """After the first failure msrun SIGKILLs the peers, for the same reason as we would."""
-        if self.spec.backend == "msrun" and peer.role == "worker" and peer.exit_code == -signal.SIGKILL:
+        if self.spec.under_msrun and peer.role == "worker" and peer.exit_code == -signal.SIGKILL:
             peer.ended_by_us = True
 
     def _resolve_codes(self) -> None:
@@ -296,26 +297,32 @@ class Supervisor:
         enough = len(workers) >= max(1, self.spec.expected_workers)
         return enough and all(status.state == "ended" for status in workers)
 
-    def _result(self) -> int:
+    def _oom_kills(self) -> int:
+        return oom_kills()
+
+    def _result(self) -> int | None:
         """The exit code of a run that nothing failed in and nobody stopped."""
         deciding = self._of("launcher") or self._of("command")
         codes = [status.exit_code for status in deciding if not status.ended_by_us]
         return next((code for code in codes if code), 0)
 
     def _fail(self, status: ProcessStatus) -> None:
+        self._name_first(status)
+        self.status.exit_code = status.exit_code or 0
+        self.status.stopped_by = "failure"
+        self._begin(ending.after_failure())
+
+    def _name_first(self, status: ProcessStatus) -> None:
         code = status.exit_code or 0
         when = status.ended or time.time()
         self.status.first_failure = FirstFailure(
             role=status.role, rank=status.rank, pid=status.pid, exit_code=code, time=when
         )
-        self.status.exit_code = code
-        self.status.stopped_by = "failure"
-        self.status.oom_kills = max(0, oom_kills() - self._oom_before)
+        self.status.oom_kills = max(0, self._oom_kills() - self._oom_before)
         for peer in self._suspects:
             if peer is not status:
                 self._mark_killed_by_msrun(peer)
         self._event("first-failure", of=status, exit_code=code)
-        self._begin(ending.after_failure())
 
     # The end
 
@@ -400,7 +407,7 @@ class Supervisor:
                 status.last_output, status.longest_pause_s = growth.last, growth.longest_pause_s
             if status.state == "running":
                 status.peak_rss_bytes = procs.peak_memory(status.pid) or status.peak_rss_bytes
-        self.status.oom_kills = max(0, oom_kills() - self._oom_before)
+        self.status.oom_kills = max(0, self._oom_kills() - self._oom_before)
         self._note(copy=time.monotonic() >= self._next_copy)
 
     def _note(self, *, copy: bool = True) -> None:
@@ -417,7 +424,7 @@ class Supervisor:
         return [status for status in self.status.processes if status.role == role]
 
     def _cast(self) -> Cast:
-        launchers = [status.pid for status in self._of("launcher")] if self.spec.backend == "msrun" else []
+        launchers = [status.pid for status in self._of("launcher")] if self.spec.under_msrun else []
         schedulers = [status.pid for status in self._of("scheduler")]
         workers = frozenset(status.pid for status in self._of("worker"))
         return Cast(workers, next(iter(schedulers), None), next(iter(launchers), None))

@@ -1,7 +1,7 @@
 """Seeing processes end: one selector over pidfds and a signal pipe, and the exit code of each.
 
 Works for children and for processes that another parent will reap; for those the code stands in /proc as long as they
-are zombies (msrun asks once a second, so there is time, but not always).
+are zombies (msrun asks once a second, so there is time, but not always), and newer kernels tell it afterwards.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from mswb.jobs import procs
-from mswb.signals import ProcessId, is_alive, open_pidfd
+from mswb.signals import ProcessId, is_alive, open_pidfd, reaped_code
 
 POLL_S = 0.15
 """How often processes without a pidfd are looked at."""
@@ -92,12 +92,13 @@ class Watch:
 
     def _finish(self, process: ProcessId) -> Ended:
         descriptor = self._watched.pop(process)
+        code = self._codes.pop(process.pid, None)
+        code = procs.zombie_code(process) if code is None else code
         if descriptor is not None:
+            code = reaped_code(descriptor) if code is None else code
             self._selector.unregister(descriptor)
             os.close(descriptor)
-        if process.pid in self._codes:
-            return Ended(process, self._codes.pop(process.pid))
-        return Ended(process, procs.zombie_code(process))
+        return Ended(process, code)
 
 
 def _noted_by_the_pipe(number: int, frame: FrameType | None) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from mswb.jobs import procs
@@ -70,7 +68,7 @@ class Finder:
             script=script,
             cwd=_cwd(leading.sight.pid),
             command=processes[0].command,
-            owner=_user(leading.sight.uid),
+            owner=procs.user_name(leading.sight.uid),
             mine=all(part.sight.uid == os.geteuid() for part in parts),
             started=first.started,
             processes=processes,
@@ -185,12 +183,3 @@ def _cwd(pid: int) -> str | None:
         return os.readlink(f"/proc/{pid}/cwd")
     except OSError:
         return None
-
-
-@lru_cache(maxsize=256)
-def _user(uid: int) -> str:
-    """The name of a user; the number where the host does not know it."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)

@@ -239,6 +239,7 @@ def test_a_record_that_names_an_unrelated_process_does_not_end_it(lab: Lab, name
     """Mixed up by hand: pid and start time are right, but it is neither a shim nor does it write to the log."""
     run = lab.start(lab.command("true"))
     status = lab.ended(run)
+    wait_until(lambda: not is_alive(runs.shim_of(status)))
     with subprocess.Popen(["sleep", "600"]) as stranger:
         it = identify(stranger.pid)
         assert it is not None
