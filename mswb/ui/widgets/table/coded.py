@@ -85,10 +85,10 @@ def _place(word: str, place_of: Callable[[str], int] | None) -> tuple[Any, ...]:
     return (0 if place_of is None else place_of(word), natural_key(word), word)
 
 
-def _texts(values: Iterable[Any]) -> list[str | None]:
+def _texts(values: Any) -> list[str | None]:
     listed = values.tolist() if is_array(values) else values if isinstance(values, list) else list(values)
     if set(map(type, listed)) <= {str, type(None)}:
-        return listed  # type: ignore[no-any-return]
+        return listed
     return [value if value is None else _text(value) for value in listed]
 
 

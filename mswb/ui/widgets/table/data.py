@@ -15,7 +15,7 @@ from mswb.ui.widgets.table.grouping import Group, grouped
 from mswb.ui.widgets.table.order import sorted_rows
 from mswb.ui.widgets.table.query import Query, matching, parse
 from mswb.ui.widgets.table.signs import place_of, sign_text, style_of
-from mswb.ui.widgets.table.units import NUMERIC, Kind, draw
+from mswb.ui.widgets.table.units import NUMERIC, UNKNOWN, Kind, draw
 
 Align = Literal["left", "right"]
 Cut = Literal["end", "start"]
@@ -34,7 +34,8 @@ class Column:
         title: the head, in the user's language.
         width: terminal cells; None: as wide as the values need.
         align: numbers stand right unless told otherwise.
-        style: the theme variable of a value's colour ("error", "text-muted"; "" for none).
+        style: the theme variable of a value's colour ("error", "text-muted"; "" for none). It and ``show`` are not
+            asked about None.
         show: the text of a value where its kind does not say it.
         hide_below: hidden in terminals narrower than so many cells.
         cut: which end of a text that does not fit is left out.
@@ -69,12 +70,16 @@ class Column:
 
     def text(self, value: Any) -> str:
         """What is drawn for a value; it may still hold control characters."""
+        if value is None:
+            return UNKNOWN
         if self.show is not None:
             return self.show(value)
         return sign_text(value) if self.kind == "severity" and isinstance(value, str) else draw(self.kind, value)
 
     def style_of(self, value: Any) -> str:
         """The name of the theme variable a value is drawn in; "" for the usual colour."""
+        if value is None:
+            return "text-muted"
         style = self.style(value) if self.style else style_of(value) if self.kind == "severity" else ""
         return style.removeprefix("$")
 
@@ -106,6 +111,17 @@ class TableData:
         """A value as Python knows it (numbers of arrays become int or float)."""
         value = self.arrays[key][row]
         return value.item() if hasattr(value, "item") else value
+
+    def find(self, key: str, value: Any) -> int | None:
+        """The first row with this value in a column."""
+        values = self.arrays[key]
+        if is_array(values):
+            found = (values == value).nonzero()[0]
+            return int(found[0]) if len(found) else None
+        try:
+            return int(values.index(value))
+        except ValueError:
+            return None
 
     def every(self) -> Rows:
         """All rows in their own order."""
