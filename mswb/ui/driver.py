@@ -88,5 +88,5 @@ def _read(descriptor: int) -> bytes:
 def send(app: Any, text: str) -> None:
     """Write a control sequence to the terminal, if there is one."""
     driver = app._driver
-    if driver is not None and not app.is_headless:
+    if text and driver is not None and not app.is_headless:
         driver.write(text)

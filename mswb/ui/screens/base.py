@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.screen import ModalScreen, Screen
 
+from mswb.ui import driver
 from mswb.ui.pace import Pace
 
 if TYPE_CHECKING:
@@ -21,9 +22,21 @@ class Paced(_Base):
     with it. Textual's timer asks again by itself."""
 
     def _on_timer_update(self) -> None:
-        pace: Pace | None = getattr(self.app, "pace", None)  # tests draw screens in a bare app
+        pace = self._pace
         if pace is None or pace.ready():
             super()._on_timer_update()
+
+    def _compositor_refresh(self) -> None:
+        pace = self._pace
+        before = pace.sent_bytes if pace is not None else 0
+        super()._compositor_refresh()
+        if pace is not None and pace.sent_bytes > before:
+            driver.send(self.app, pace.frame())
+
+    @property
+    def _pace(self) -> Pace | None:
+        """None in a bare app, as tests use it."""
+        return getattr(self.app, "pace", None)
 
 
 class PacedScreen(Paced, Screen[Result]):

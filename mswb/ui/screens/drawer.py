@@ -105,7 +105,7 @@ class DrawerScreen(PacedModal[None]):
         listed = self.query_one(OptionList)
         chosen = listed.highlighted or 0
         listed.clear_options()
-        listed.add_options([Option(Text(line, no_wrap=True, overflow="ellipsis")) for line in lines])
+        listed.add_options([Option(Text(line)) for line in lines])
         listed.highlighted = min(chosen, len(lines) - 1) if lines else None
         self.query_one("#drawer-title", Static).update(
             f"Jobs   {self.context.tasks.running} at work, {len(self._runs)} runs" if lines else "Jobs   nothing yet"
@@ -138,10 +138,14 @@ class DrawerScreen(PacedModal[None]):
             self._draw()
 
     def action_down(self) -> None:
-        self.query_one(OptionList).action_cursor_down()
+        """The next line; the last one is the end."""
+        listed = self.query_one(OptionList)
+        listed.highlighted = min((listed.highlighted or 0) + 1, listed.option_count - 1)
 
     def action_up(self) -> None:
-        self.query_one(OptionList).action_cursor_up()
+        """The line before; the first one is the end."""
+        listed = self.query_one(OptionList)
+        listed.highlighted = max((listed.highlighted or 0) - 1, 0)
 
     def action_close(self) -> None:
         self.dismiss()
@@ -150,7 +154,8 @@ class DrawerScreen(PacedModal[None]):
 def task_line(task: Task[Any]) -> str:
     """One task: state, title, how far, how long, how long still."""
     progress = task.ticket.progress
-    parts = [f"{glyph(_GLYPHS[task.state])} {task.state:<10} {printable(task.title)}"]
+    said = task.finding.title if task.finding is not None else task.title
+    parts = [f"{glyph(_GLYPHS[task.state])} {task.state:<10} {printable(said)}"]
     if task.state == "running" and progress is not None:
         share = progress.share
         parts.append(f"{bar(share, 10)} {share:.0%}" if share is not None else f"{progress.done:,.0f} {progress.unit}")
@@ -158,8 +163,6 @@ def task_line(task: Task[Any]) -> str:
         left = progress.remaining_s(task.elapsed_s)
         if left is not None:
             parts.append(f"{left:.0f} s left")
-    if task.finding is not None:
-        parts.append(printable(task.finding.title))
     parts.append(f"{task.elapsed_s:.0f} s")
     return "  ".join(part for part in parts if part)
 

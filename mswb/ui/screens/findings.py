@@ -98,10 +98,14 @@ class FindingsScreen(PacedModal[None]):
             self.action_details()
 
     def action_down(self) -> None:
-        self.query_one(OptionList).action_cursor_down()
+        """The next line; the last one is the end."""
+        listed = self.query_one(OptionList)
+        listed.highlighted = min((listed.highlighted or 0) + 1, listed.option_count - 1)
 
     def action_up(self) -> None:
-        self.query_one(OptionList).action_cursor_up()
+        """The line before; the first one is the end."""
+        listed = self.query_one(OptionList)
+        listed.highlighted = max((listed.highlighted or 0) - 1, 0)
 
     def action_top(self) -> None:
         self.query_one(OptionList).action_first()
@@ -111,4 +115,4 @@ class FindingsScreen(PacedModal[None]):
 
 
 def _line(finding: Finding) -> VisualType:
-    return Text(summary(finding), no_wrap=True, overflow="ellipsis")
+    return Text(summary(finding))
