@@ -44,6 +44,7 @@ class Sampler:
     Args:
         folder: whose disk is shown.
         host, nvml, npu: where the counters come from; others in tests.
+        is_here: whether a driver's pid is one of our pid namespace.
     """
 
     def __init__(
@@ -53,13 +54,14 @@ class Sampler:
         host: _Host | None = None,
         nvml: _Devices | None = None,
         npu: _Devices | None = None,
+        is_here: Callable[[int], bool] = procs.is_here,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._folder, self._host, self._clock = folder, host, clock
+        self._folder, self._host, self._clock, self._is_here = folder, host, clock, is_here
         self._nvml = nvml or Nvml()
         self._sources = (
-            Source(self._nvml.read, clock=clock),
-            Source((npu or NpuSmi()).read, NPU_EVERY_S, clock=clock),
+            Source(_guarded(self._nvml), clock=clock),
+            Source(_guarded(npu or NpuSmi()), NPU_EVERY_S, clock=clock),
         )
         self._shares = procs.CpuShares()
         self._trainers: tuple[procs.Trainer, ...] = ()
@@ -123,7 +125,7 @@ class Sampler:
     ) -> tuple[tuple[DeviceProcess, ...], tuple[ProcessCounters, ...]]:
         """Processes of the devices with what /proc adds, and the trees that were asked for; each looked at once."""
         now = self._clock()
-        here = {one.pid: stat for one in held if (stat := _look(one.pid, table)) is not None}
+        here = {one.pid: stat for one in held if (stat := self._look(one.pid, table)) is not None}
         trees = procs.trees(table, pids)
         members = {stat.pid: stat for tree in trees.values() for stat in tree}
         shares = {pid: self._shares.share(stat, now) for pid, stat in {**members, **here}.items()}
@@ -131,6 +133,10 @@ class Sampler:
         self._people = {(stat.pid, stat.start): self._person(stat) for stat in here.values()}
         watched = tuple(procs.counters(pid, trees[pid], shares) for pid in pids)
         return tuple(self._described(one, here.get(one.pid), shares) for one in held), watched
+
+    def _look(self, pid: int, table: Mapping[int, procs.Stat]) -> procs.Stat | None:
+        """The process of this pid, if the driver's pid is one of this namespace."""
+        return (table.get(pid) or procs.look(pid)) if self._is_here(pid) else None
 
     def _person(self, stat: procs.Stat) -> tuple[str | None, str | None, procs.Trainer | None]:
         """User, command and part in a training of a process: read once in its life."""
@@ -155,9 +161,16 @@ class Sampler:
         )
 
 
-def _look(pid: int, table: Mapping[int, procs.Stat]) -> procs.Stat | None:
-    """The process of this pid, if the driver's pid is one of this namespace."""
-    return (table.get(pid) or procs.look(pid)) if procs.is_here(pid) else None
+def _guarded(origin: _Devices) -> Callable[[], Reading]:
+    """A reading that can't fail: a driver that answers what nobody expects becomes a note."""
+
+    def read() -> Reading:
+        try:
+            return origin.read()
+        except Exception as problem:
+            return Reading(notes=(f"device counters cannot be read: {type(problem).__name__}: {problem}",))
+
+    return read
 
 
 def _merged(readings: Iterable[tuple[Reading | None, float]]) -> Reading:
