@@ -13,7 +13,7 @@ from mswb.cli import output
 from mswb.findings import stop as refuse
 from mswb.jobs import control, runs
 from mswb.jobs.runs import Run
-from mswb.jobs.spec import Event, RunStatus
+from mswb.jobs.spec import ADOPTED, Event, RunStatus
 from mswb.plan import Outcome, Plan, apply, to_report
 from mswb.settings import Settings, load_settings
 
@@ -27,29 +27,37 @@ def announce_lost(settings: Settings) -> None:
 def announce(reaped: control.Reaped) -> None:
     """Say on stderr what was ended of one run whose supervisor died."""
     names = ", ".join(f"{process.pid} {process.name}" for process in reaped.ended) or "nothing was left"
-    print(output.safe_line(f"mswb: run {reaped.run.id} had lost its supervisor; ended: {names}"), file=sys.stderr)
+    adopted = reaped.run.status is not None and reaped.run.status.backend == ADOPTED
+    fate = "its processes were left alone" if adopted else f"ended: {names}"
+    print(output.safe_line(f"mswb: run {reaped.run.id} had lost its supervisor; {fate}"), file=sys.stderr)
     for process in reaped.left:
         print(output.safe_line(f"mswb: {process.pid} {process.name} would not end"), file=sys.stderr)
 
 
 @click.group()
 def jobs() -> None:
-    """List, show, attach to, stop and clean runs."""
+    """List, show, attach to, adopt, stop and clean runs."""
 
 
 @jobs.command("list")
 @output.format_option
 def list_(form: str) -> int:
-    """All runs, the newest first."""
+    """All runs, the newest first, and the trainings of this host that mswb did not start."""
+    from mswb.cli import foreign
+    from mswb.flows.adopt import foreign_runs
+
     settings = load_settings()
     announce_lost(settings)
     found = runs.list_runs(settings)
+    others = foreign_runs(settings)
     if form == "json":
-        output.emit("jobs", [], runs=[summary(run) for run in found])
-    elif found:
+        output.emit("jobs", [], runs=[summary(run) for run in found], foreign=[foreign.summary(run) for run in others])
+        return 0
+    if found:
         output.show_table(["run", "state", "started", "took", "exit", "what"], [_row(run) for run in found])
     else:
         print("no runs yet; mswb run SCRIPT starts one")
+    foreign.show_list(others)
     return 0
 
 
@@ -112,6 +120,32 @@ def stop(name: str, kill: bool, form: str) -> int:
         output.emit("jobs", [], runs=[summary(run)], stopped=targets, asked=asked)
     else:
         print(output.safe_line(f"{run.id}: {runs.run_state(run)}" if asked else f"{run.id} had already ended"))
+    return 0
+
+
+@jobs.command()
+@click.argument("pid", type=int)
+@click.option("--end-peers", is_flag=True, help="End the other processes when one fails, as 'mswb run' does.")
+@output.format_option
+def adopt(pid: int, end_peers: bool, form: str) -> int:
+    """Watch a training that mswb did not start, named by the PID of any of its processes.
+
+    It gets a run of its own, for attach, show, diagnose and stop. Nothing about the training itself changes: it ends
+    as it would, its log folder is not written to.
+    """
+    from mswb.cli import foreign
+    from mswb.flows.adopt import adopt_run, choose
+
+    settings = load_settings()
+    announce_lost(settings)
+    found = choose(pid, settings)
+    if form == "text":
+        foreign.show(found)
+    run = adopt_run(found, settings, end_peers=end_peers)
+    if form == "json":
+        output.emit("jobs", [], runs=[summary(run)], foreign=[foreign.summary(found)])
+    else:
+        print(output.safe_line(f"adopted as {run.id}; mswb jobs attach {run.id} follows it, mswb jobs stop ends it"))
     return 0
 
 

@@ -114,11 +114,11 @@ def show_end(run: Run, *, form: str) -> tuple[int, Diagnosis]:
         print()
         report.show(diagnosis)
         print()
-        print(output.safe_line(f"logs: {run.spec.log_dir}"))
+        print(output.safe_line(f"logs: {run.spec.log_dir or run.folder}"))
     status = read_status(run)
     if status.stopped_by == "user":
         return 130, diagnosis
-    unfinished = status.state == "ended" and status.exit_code != 0  # also a run whose supervisor died
+    unfinished = status.state == "ended" and bool(status.exit_code)  # also a run whose supervisor died
     return max(int(unfinished), report.exit_code(diagnosis.findings, diagnosis.verdict)), diagnosis
 
 

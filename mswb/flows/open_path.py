@@ -46,7 +46,11 @@ def resolve_logs(text: str, settings: Settings) -> Path:
 
 def logs_of(run: Run) -> Path:
     """What to diagnose for a run: its folder, which knows the logs and has the record even when their disk is full."""
+    from mswb.jobs.spec import ADOPTED
+
     log_dir = run.spec.log_dir
+    if run.spec.backend == ADOPTED:  # it knows which of the files in the folder of others are the run's
+        return run.folder
     linked = (run.folder / "log").is_symlink()
     return run.folder if linked or not log_dir or not os.path.isdir(log_dir) else Path(log_dir)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,7 +21,7 @@ from mswb.files.safety import make_private_dir
 from mswb.findings import Finding, MswbError, stop
 from mswb.flows.open_path import logs_of
 from mswb.jobs import control, runs
-from mswb.jobs.spec import Event, JobSpec, ProcessSpec
+from mswb.jobs.spec import ADOPTED, Event, JobSpec, ProcessSpec
 from mswb.launch import presets
 from mswb.launch.backends import direct, msrun
 from mswb.launch.backends.common import LAUNCHER_LOG
@@ -29,6 +30,9 @@ from mswb.launch.diagnose import Diagnosis, diagnose
 from mswb.launch.environment import EnvOverlay, build
 from mswb.launch.preflight import check
 from mswb.settings import Settings
+
+if TYPE_CHECKING:
+    from mswb.files.followset import FollowSet
 
 BACKENDS = {"msrun": msrun.job_spec, "direct": direct.job_spec}
 
@@ -129,12 +133,14 @@ def follow(run: runs.Run, cancelled: Callable[[], bool]) -> Iterator[LogLine | E
     """
     from mswb.files.followset import FollowSet
 
-    log_dir = run.spec.log_dir or str(run.folder)
-    reader = _LineReader(run.spec)
+    spec = run.spec
+    reader = _LineReader(spec)
     position = 0
-    with FollowSet([log_dir]) as files:
+    with FollowSet([] if spec.backend == ADOPTED else [spec.log_dir or str(run.folder)]) as files:
         while not cancelled():
             ended = runs.read_status(run).state == "ended"
+            if spec.backend == ADOPTED:
+                _follow_adopted(run, files, reader)
             for update in files.finish() if ended else files.wait(0.25):
                 yield from reader.lines(update.path, b"".join(block.data for block in update.blocks))
             events, position = control.read_events(run, position)
@@ -142,6 +148,14 @@ def follow(run: runs.Run, cancelled: Callable[[], bool]) -> Iterator[LogLine | E
             if ended or not runs.is_live(run):
                 return
             yield None
+
+
+def _follow_adopted(run: runs.Run, files: FollowSet, reader: _LineReader) -> None:
+    """Follow exactly the files that the processes write: many others may lie in the same folder."""
+    for role, rank, path in control.log_paths(run.reload()):
+        if os.path.abspath(path) not in files.paths:
+            reader.own(path, role, rank)
+            files.add(path)
 
 
 def conclude(run: runs.Run) -> Diagnosis:
@@ -159,6 +173,10 @@ class _LineReader:
         if spec.scheduler_log:
             self._owners[os.path.abspath(spec.scheduler_log)] = ("scheduler", None)
         self._numbers: dict[str, int] = {}
+
+    def own(self, path: str, role: str, rank: int | None) -> None:
+        """Say whose file it is; the first word on it holds."""
+        self._owners.setdefault(os.path.abspath(path), (role, rank))
 
     def lines(self, path: str, data: bytes) -> Iterator[LogLine]:
         from mswb.files.follow import last_state

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -329,7 +329,7 @@ def _verdict(root: _Candidate | None, views: Sequence[View], evidence: Evidence,
         return "unknown"
     if evidence.exit_code not in (None, 0) or any(code not in (None, 0) for code in codes):
         return "failed"
-    return _verdict_of_words(views, now)
+    return _verdict_of_words(views, inf if status is not None and status.state == "ended" else now)
 
 
 def _verdict_of_words(views: Sequence[View], now: float) -> Verdict:

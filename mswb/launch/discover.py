@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 from mswb.files.safety import open_regular
@@ -134,6 +135,8 @@ def discover(path: str | os.PathLike[str]) -> LogSet:
     log, record = os.path.join(name, "log"), os.path.join(name, "status.json")
     if not os.path.isfile(os.path.join(name, "spec.json")):
         return _folder(os.path.realpath(name))
+    if (adopted := _adopted(name, record)) is not None:
+        return adopted
     if os.path.islink(log) and not os.path.isdir(log):  # the job, or somebody, deleted the folder of the logs
         found = LogSet(os.path.realpath(name), (), {})
     else:
@@ -201,6 +204,45 @@ def _folder(root: str) -> LogSet:
             break
     files = _without_merged([_described(file) for file in _without_coarser(found) if _is_log(file)])
     return LogSet(root, tuple(_with_nodes(_newest_run(files))), evidence, evidence.get("run.json"))
+
+
+def _adopted(folder: str, record: str) -> LogSet | None:
+    """The logs that the processes of an adopted run had open, however many others lie beside them; None for other runs.
+
+    A file that several ranks write is the console of all.
+    """
+    from mswb.jobs.spec import ADOPTED, JobSpec, RunStatus, read_record
+
+    try:
+        status, spec = read_record(Path(record), RunStatus), read_record(Path(folder, "spec.json"), JobSpec)
+    except MswbError:
+        return None
+    if status.backend != ADOPTED:
+        return None
+    parts: dict[str, set[tuple[Role, int | None]]] = {}
+    for one in status.processes:
+        if one.log:
+            parts.setdefault(one.log, set()).add(("unknown" if one.role == "command" else one.role, one.rank))
+    more = [_present(path) for path in spec.more_logs if path not in parts]
+    others = [_described(file) for file in _without_coarser([file for file in more if file is not None])]
+    own = [
+        _present(path, *(("launcher", None) if len(roles) > 1 else next(iter(roles)))) for path, roles in parts.items()
+    ]
+    files = [file for file in (*own, *others) if file is not None]
+    common = os.path.commonpath([os.path.dirname(file.path) for file in files]) if files else os.path.realpath(folder)
+    named = tuple(replace(file, name=os.path.relpath(file.path, common)) for file in files)
+    return LogSet(common, named, {}, record)
+
+
+def _present(path: str, role: Role = "unknown", rank: int | None = None) -> LogFile | None:
+    """A log by its path; None when it is gone."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return (
+        LogFile(path, path, role, rank, None, status.st_size, status.st_mtime) if stat.S_ISREG(status.st_mode) else None
+    )
 
 
 def _walk(folder: str, prefix: str, depth: int) -> Iterator[tuple[os.DirEntry[str], str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mswb.files.safety import decode, printable
-from mswb.jobs.spec import ProcessStatus
+from mswb.jobs.spec import ADOPTED, ProcessStatus
 from mswb.launch.discover import LogFile, LogSet, rank_of, read_head
 from mswb.launch.evidence import Evidence
 from mswb.launch.failures import Failure, Told, read_part, signal_name
@@ -69,10 +69,12 @@ def build_views(logs: LogSet, scans: Sequence[FileScan], told: Sequence[Told], e
 def _lost(logs: LogSet, evidence: Evidence) -> Iterator[LogFile]:
     """The logs of processes of which only the end is known: they were deleted, or never collected."""
     taken = {(file.role, rank_of(file)) for file in logs.files}
+    adopted = evidence.status is not None and evidence.status.backend == ADOPTED
     for process in evidence.status.processes if evidence.status else []:
-        path = process.log or ""
+        # An adopted process may write to a terminal, or share a file: the record is all there is of it alone.
+        path = (logs.status_path if adopted else process.log) or ""
         role = "unknown" if process.role == "command" else process.role
-        there = os.path.lexists(os.path.join(logs.root, os.path.basename(path)))
+        there = not adopted and os.path.lexists(os.path.join(logs.root, os.path.basename(path)))
         if (role, process.rank) not in taken and path and not there:
             yield LogFile(path, os.path.basename(path), role, process.rank, None, 0, 0.0)
     if logs.files or evidence.status:
