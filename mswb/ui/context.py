@@ -12,12 +12,13 @@ from mswb.ui.tasks import Tasks
 @dataclass(frozen=True, slots=True)
 class Options:
     """How this session runs. ``slow_link``: redraw at 1 Hz at most and send little; ``read_only``: change nothing;
-    ``theme``: the one to use, whatever the settings say."""
+    ``counters``: sample devices and host once a second; ``theme``: the one to use, whatever the settings say."""
 
     ascii: bool = False
     slow_link: bool = False
     read_only: bool = False
     mouse: bool = True
+    counters: bool = True
     theme: str = ""
 
     @property

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from mswb.env.devices.sample import Sample
 
 PERIOD_S = 1.0
+SLOW_PERIOD_S = 5.0
+"""On a slow link."""
 
 
-def start(tasks: Tasks, received: Callable[[Sample], None], folder: str) -> Task[None]:
-    """Sample until the task is cancelled, each sample handed to ``received`` on the event loop."""
+def start(tasks: Tasks, received: Callable[[Sample], None], folder: str, period_s: float = PERIOD_S) -> Task[None]:
+    """Sample each ``period_s`` until the task is cancelled; ``received`` gets each sample on the event loop."""
 
     def work(ticket: Ticket) -> None:
         from mswb.env.devices.sampler import Sampler
@@ -23,7 +25,7 @@ def start(tasks: Tasks, received: Callable[[Sample], None], folder: str) -> Task
         try:
             while not ticket.cancelled():
                 ticket.send(sampler.sample())
-                ticket.wait(PERIOD_S)
+                ticket.wait(period_s)
         finally:
             sampler.close()
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def start_services(app: Workbench) -> None:
     """Start what the header shows and what watches the theme files."""
     _look_for_interpreter(app)
-    _count(app)
+    if app.context.options.counters:
+        _count(app)
     places = themes.folders(app.context.settings)
     app.context.tasks.start(
         "Themes",
@@ -63,7 +64,9 @@ def _count(app: Workbench) -> None:
         app.sample = sample
         app.show_header(counters=counters_text(sample, history, app.size.width // 2))
 
-    counters.start(app.context.tasks, show, str(app.context.folder))
+    slow = app.context.options.slow_link
+    period_s = counters.SLOW_PERIOD_S if slow else counters.PERIOD_S
+    counters.start(app.context.tasks, show, str(app.context.folder), period_s)
 
 
 def tell_end(app: Workbench, run: Run, diagnosis: Diagnosis) -> None:

@@ -33,8 +33,17 @@ SLOW_ESCAPE_MS = "400"
 @click.option("--slow-link", is_flag=True, help="Send little: redraw once a second at most, below 10 KB/s.")
 @click.option("--ascii/--unicode", "ascii_only", default=None, help="Draw with ASCII only (found from the locale).")
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for selecting text.")
+@click.option("--no-counters", is_flag=True, help="No live counters in the top row.")
 @click.option("--read-only", is_flag=True, help="Start, stop and change nothing.")
-def ui(path: str | None, theme: str, slow_link: bool, ascii_only: bool | None, no_mouse: bool, read_only: bool) -> int:
+def ui(
+    path: str | None,
+    theme: str,
+    slow_link: bool,
+    ascii_only: bool | None,
+    no_mouse: bool,
+    no_counters: bool,
+    read_only: bool,
+) -> int:
     """Open the workbench here, or on PATH: a folder, a log folder of any run, a run's id, a profile, a model."""
     settings = load_settings()
     options = Options(
@@ -42,6 +51,7 @@ def ui(path: str | None, theme: str, slow_link: bool, ascii_only: bool | None, n
         slow_link=slow_link,
         read_only=read_only,
         mouse=not no_mouse,
+        counters=not no_counters,
         theme=theme,
     )
     return open_workbench(settings, options, path)
