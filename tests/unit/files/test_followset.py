@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_read_is_told_and_the_others_go_on(tmp_path: Path)
 
 
 def test_more_files_than_descriptors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followset, "_descriptor_budget", lambda: 8)
+    monkeypatch.setattr(followset, "descriptor_budget", lambda: 8)
     for number in range(1024):
         append(tmp_path / f"worker_{number}.log", b"x\n")
     before = len(os.listdir("/proc/self/fd"))

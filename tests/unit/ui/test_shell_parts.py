@@ -255,7 +255,9 @@ def test_a_notification_can_not_be_broken_out_of() -> None:
 def test_the_users_command_gets_the_report(tmp_path: Path) -> None:
     target = tmp_path / "told"
     report = {"run": "r1", "verdict": "failed", "text": "错误"}
-    notify.run_command(f'cat > {target}; echo "$MSWB_TITLE $MSWB_RUN $MSWB_VERDICT" >> {target}', report, os.environ, "T")
+    notify.run_command(
+        f'cat > {target}; echo "$MSWB_TITLE $MSWB_RUN $MSWB_VERDICT" >> {target}', report, os.environ, "T"
+    )
     first, last = target.read_text().rsplit("}", 1)
     assert json.loads(first + "}") == report and last.strip() == "T r1 failed"
 
