@@ -148,11 +148,11 @@ class Lister:
                 yield before
 
     def _find_foreign(self) -> tuple[ForeignRun, ...]:
-        if self._finder is None:
-            from mswb.launch.foreign import Finder  # it and what it needs take longer than a first look may
+        from mswb.flows.adopt import foreign_runs  # it and what it needs take longer than a first look may
+        from mswb.launch.foreign import Finder
 
-            self._finder = Finder()
-        return self._finder.find()
+        self._finder = self._finder or Finder()
+        return foreign_runs(self._settings, self._finder)
 
     def _record(self, run: Run, stamp: tuple[int, int, int] | None) -> _Record:
         line = from_run(run)

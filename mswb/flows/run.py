@@ -120,7 +120,8 @@ def start(prepared: Prepared, settings: Settings, environ: Mapping[str, str] | N
     _point_latest(root, run_id)
     overlay = build(request, prepared.interpreter, run_id, str(log_folder), env)
     spec = BACKENDS[request.backend](request, overlay, prepared.interpreter, run_id, str(log_folder), str(run_folder))
-    run = control.start(msgspec.structs.replace(spec, stop_grace_s=settings["stop_grace_s"]), settings)
+    more = {"stop_grace_s": settings["stop_grace_s"], "arguments": prepared.arguments}
+    run = control.start(msgspec.structs.replace(spec, **more), settings)
     with suppress(MswbError, OSError):  # a history that can't be written stops nothing
         presets.remember(settings.state_dir, Path(request.cwd), prepared.arguments, time.time())
     return run

@@ -76,6 +76,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     stop_grace_s: how long members have after SIGINT, and again after SIGTERM.
     scheduler_grace_s: how long scheduler and launcher may take to end after all workers ended well.
     merged_log: the file into which the shim merges all logs of the run, or None.
+    arguments: the words after ``mswb run`` that asked for it, to run it again.
     adopted: the processes of a run that we did not start. They are ended on request only, and with ``end_peers`` after
     the first failure.
     launcher: what had started them (``msrun``, ``mpirun`` …).
@@ -99,6 +100,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     stop_grace_s: float = 5.0
     scheduler_grace_s: float = 10.0
     command_line: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     adopted: tuple[AdoptedProcess, ...] = ()
     end_peers: bool = True
     launcher: str = ""

@@ -109,7 +109,7 @@ def failed_diagnosis() -> Diagnosis:
 def hang_diagnosis() -> Diagnosis:
     """Rank 3 stands still."""
     where = Where(rank=3, file=f"{LOGS}/worker_3.log", line=7)
-    root = make("hang", where=where, values={"who": "rank 3", "rank": 3, "seconds": 62, "waiting": 3}, lang="en")
+    root = make("hang", where=where, values={"who": "rank 3", "rank": 3, "place": "waits in AllReduce"}, lang="en")
     return Diagnosis("running", 0, (), (root,), LOGS, "20261130_040000_9")
 
 

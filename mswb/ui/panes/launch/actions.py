@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mswb.ui.panes.launch import work
@@ -13,15 +15,16 @@ if TYPE_CHECKING:
     from mswb.ui.panes.launch.pane import LaunchPane
 
 
-def new_run(pane: LaunchPane, arguments: tuple[str, ...] = ()) -> None:
-    """Open the form; what it starts is opened."""
+def new_run(pane: LaunchPane, arguments: tuple[str, ...] | None = None, folder: Path | None = None) -> None:
+    """Open the form (with ``arguments``, to start in ``folder``); what it starts is opened."""
     from mswb.ui.screens.launch_form import LaunchForm
 
     def started(run: Run | None) -> None:
         if run is not None:
             pane.follow.open_started(run)
 
-    pane.app.push_screen(LaunchForm(pane.context, arguments=arguments), started)
+    context = pane.context if folder is None else replace(pane.context, folder=folder)
+    pane.app.push_screen(LaunchForm(context, arguments=arguments), started)
 
 
 def run_again(pane: LaunchPane, known: KnownRun) -> None:
@@ -31,9 +34,9 @@ def run_again(pane: LaunchPane, known: KnownRun) -> None:
         return
 
     def read(arguments: tuple[str, ...]) -> None:
-        new_run(pane, arguments)
+        new_run(pane, arguments, Path(known.cwd) if known.cwd else None)
 
-    pane.context.tasks.start(f"Read {known.name}", lambda ticket: run.spec.command_line, read, quiet=True)
+    pane.context.tasks.start(f"Read {known.name}", lambda ticket: work.arguments_of(run), read, quiet=True)
 
 
 def ask_to_stop(pane: LaunchPane, known: KnownRun, *, kill: bool = False) -> None:

@@ -118,4 +118,6 @@ def place_text(where: Where, base: str) -> str:
     if os.path.isabs(file) and base and file.startswith(base.rstrip(os.sep) + os.sep):
         file = os.path.relpath(file, base)
     line = f":{where.line}" if where.line is not None else ""
-    return printable(f"{file}{line}")
+    rank = f"rank {where.rank}  " if where.rank is not None else ""
+    clock = f"  {where.time[11:19]}" if where.time else ""
+    return printable(f"{rank}{file}{line}{clock}")

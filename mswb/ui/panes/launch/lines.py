@@ -18,6 +18,7 @@ from textual.strip import Strip
 
 from mswb.findings import Where
 from mswb.ui import keymap
+from mswb.ui.messages import Copy
 
 COLOURS = ("error", "warning", "success", "accent", "text-muted")
 
@@ -172,6 +173,11 @@ class LineView(ScrollView, can_focus=True):
         after = [index for index in places[::step] if (index - self._cursor) * step > 0]
         if after:
             self.move_to(after[0])
+
+    def action_copy(self) -> None:
+        """Copy the line."""
+        if self.current is not None and self.current.text.strip():
+            self.post_message(Copy(self.current.text.strip(), "line"))
 
     def action_choose(self) -> None:
         """Go to the place of the line."""

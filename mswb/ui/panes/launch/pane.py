@@ -51,9 +51,10 @@ class LaunchPane(Pane):
     LaunchPane.-run.-over RunPart { display: none; }
     LaunchPane.-run.-over SidePart { display: block; }
     LaunchPane.-wide RunsList { display: block; }
-    LaunchPane.-wide.-open RunsList { width: 34; border-right: tall $panel; }
-    LaunchPane.-wide.-open RunPart { display: block; }
-    LaunchPane.-wide.-beside SidePart { display: block; width: 46; border-left: tall $panel; }
+    LaunchPane.-wide.-open RunsList { width: 34; }
+    LaunchPane.-wide.-open RunPart { display: block; margin-left: 1; }
+    LaunchPane.-wide.-open SidePart { margin-left: 1; }
+    LaunchPane.-wide.-beside SidePart { display: block; width: 30%; }
     """
     WIDE = 140
     """Columns from which list, run and details stand side by side."""
@@ -62,6 +63,7 @@ class LaunchPane(Pane):
         super().__init__(context, id=id)
         self.state = LaunchState(str(context.folder), read_only=context.options.read_only)
         self.follow = Follow(self)
+        self._ready = False
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="launch-body"):
@@ -73,7 +75,7 @@ class LaunchPane(Pane):
     def show(self, state: LaunchState) -> None:
         """Draw a state, whatever was drawn before."""
         before, self.state = self.state, state
-        if not self.is_mounted:
+        if not self._ready:
             return
         self._arrange()
         self.list.show(state)
@@ -151,19 +153,24 @@ class LaunchPane(Pane):
             return self.list.table
         if self.state.side:
             return self.side.lines
-        if part is None or not part.is_mounted:
+        if part is None or not part.ready:
             return None
         return part.log_panel.front if self.state.maximised == "log" else part.grid
 
     def _focus_front(self) -> None:
         """Put the focus where the person is by the state."""
+        if not self.is_attached:
+            return
         front = self._front()
-        if front is not None and self.app.screen is self.screen and self.is_on_screen:
+        if front is None:  # it is being mounted
+            self.call_after_refresh(self._focus_front)
+        elif self.app.screen is self.screen and self.is_on_screen:
             front.focus()
 
     # -- the life of the pane
 
     def on_mount(self) -> None:
+        self._ready = True
         self.show(self.state)
 
     def on_resize(self, event: Resize) -> None:
@@ -192,7 +199,7 @@ class LaunchPane(Pane):
     def jump_to(self, where: Where) -> bool:
         """Show a line of a log of the open run; False while that can't be done yet."""
         part, run = self.run_part, self.state.open
-        if part is None or not part.is_mounted or run is None or run.view is None or where.file is None:
+        if part is None or not part.ready or run is None or run.view is None or where.file is None:
             return False
         if all(one.path != where.file for one in run.view.logs):
             return False
@@ -209,9 +216,9 @@ class LaunchPane(Pane):
     def here(self) -> Here:
         """What the keys depend on now."""
         state = self.state
-        on_list = state.open is None or state.level == "runs" or isinstance(self.screen.focused, RunsTable)
+        on_list = state.open is None or state.level == "runs" or _is_in(self.screen.focused, self.list)
         if on_list:
-            key = self.list.key if self.is_mounted else None
+            key = self.list.key if self._ready else None
             return Here(state, state.known(key) if key is not None else None, on_list=True)
         return Here(state, state.current or self.follow.opened, on_list=False)
 
@@ -350,7 +357,7 @@ class LaunchPane(Pane):
     def action_maximise(self) -> None:
         """All room for the part with the focus, or shared again."""
         part = self.run_part
-        on_grid = part is not None and self.screen.focused is part.grid
+        on_grid = part is not None and _is_in(self.screen.focused, part.grid)
         self.change(states.maximised, "grid" if on_grid else "log")
 
     def action_resize(self, rows: int) -> None:
@@ -361,25 +368,11 @@ class LaunchPane(Pane):
         """Look at the runs now."""
         self.follow.look()
 
-    def action_copy_line(self) -> None:
-        """Copy the row under the cursor."""
-        part = self.run_part
-        if isinstance(self.screen.focused, LineView):
-            line = self.side.lines.current
-            self._copy(line.text.strip() if line is not None else "", "line")
-        elif part is not None and self.screen.focused is part.grid:
-            self._copy(part.grid.line_of(part.grid.cursor_row), "line")
-        elif (target := self.here.target) is not None:
-            self._copy(f"{target.name}  {target.state}  {target.title}  {target.log_dir or target.cwd}", "line")
-
     def action_copy_finding(self) -> None:
         """Copy the finding under the cursor, or the root cause, as Markdown."""
         finding = self.side.finding(self.state)
-        self._copy(markdown(finding) if finding is not None else "", "finding")
-
-    def _copy(self, text: str, what: str) -> None:
-        if text:
-            self.post_message(Copy(text, what))
+        if finding is not None:
+            self.post_message(Copy(markdown(finding), "finding"))
 
     def action_back(self) -> None:
         """One level back; from the run itself to the list, where the run is closed unless both are to be seen."""
@@ -393,3 +386,7 @@ class LaunchPane(Pane):
 def _place(state: LaunchState) -> tuple[object, ...]:
     """Where in the pane a state puts the person; the focus follows it."""
     return state.level, state.side, state.maximised, state.open.key if state.open is not None else None
+
+
+def _is_in(widget: Widget | None, part: Widget) -> bool:
+    return widget is not None and part in widget.ancestors_with_self

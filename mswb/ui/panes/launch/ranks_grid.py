@@ -8,10 +8,12 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from mswb.ui import keymap
-from mswb.ui.panes.launch.rows import Arrays, ordered, rank_arrays
+from mswb.ui.panes.launch.rows import Arrays, first_failed, ordered, rank_arrays, rank_key
+from mswb.ui.panes.launch.runs_list import NEVER, unshown
 from mswb.ui.panes.launch.state import OpenRun
 from mswb.ui.panes.launch.words import state_colour
-from mswb.ui.widgets.table import Column, Table
+from mswb.ui.widgets.table.data import Column
+from mswb.ui.widgets.table.widget import Table
 
 
 def _error_colour(value: Any) -> str:
@@ -42,18 +44,19 @@ COLUMNS = (
     Column("exit", "Exit", "number", width=4, style=_exit_colour),
     Column("cpu", "CPU%", "number", width=5),
     Column("memory", "Memory", "bytes", width=9),
-    Column("warnings", "Warn", "number", width=5, style=_warning_colour, hide_below=100),
-    Column("device", "Dev", "number", width=3, hide_below=100),
-    Column("device_memory", "Dev mem", "bytes", width=9, hide_below=100),
-    Column("pid", "Pid", "number", width=8, hide_below=100),
-    Column("node", "Node", "text", width=12, hide_below=100),
+    Column("warnings", "Warn", "number", width=5, style=_warning_colour),
+    Column("device", "Dev", "number", width=3),
+    Column("device_memory", "Dev mem", "bytes", width=9),
+    Column("pid", "Pid", "number", width=8),
+    Column("node", "Node", "text", width=12),
+    Column("key", "", "text", hide_below=NEVER),
 )
 
 
 class RanksGrid(Table):
     """The processes of a run. Enter shows the log of one, ``l`` those of the marked ones, ``L`` all of them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("launch_grid")
+    BINDINGS: ClassVar[list[BindingType]] = [*unshown(keymap.bindings("table")), *keymap.bindings("launch_grid")]
 
     class Logs(Message):
         """These logs (paths) are to be shown; none: all of them."""
@@ -66,28 +69,27 @@ class RanksGrid(Table):
         """The ranks are wanted in the other order."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(COLUMNS, id=id, keys_column="key")
+        super().__init__(COLUMNS, id=id, keys_column="key", title_line=False, empty="no process is known yet")
         self._arrays: Arrays | None = None
         self._files: tuple[str | None, ...] = ()
+        self._first: str | None = None
 
     def show_run(self, run: OpenRun) -> None:
-        """Draw the processes of a run; nothing is drawn when nothing changed."""
+        """Draw the processes of a run; the cursor goes to the one that fails first when it does."""
         arrays = rank_arrays(run)
+        first = first_failed(run)
+        fails_now = first is not None and self._first is None
+        self._first = rank_key(first) if first is not None else None
         self._files = tuple(one.file for one in ordered(run))
         if arrays != self._arrays:
             self._arrays = arrays
             self.set_data(arrays)
+        if fails_now and self._first in arrays["key"]:
+            self.move_to(arrays["key"].index(self._first))
 
     def file_of(self, row: int | None) -> str | None:
         """The log of a row."""
         return self._files[row] if row is not None and 0 <= row < len(self._files) else None
-
-    def line_of(self, row: int | None) -> str:
-        """A row as text to copy."""
-        if row is None or not self._arrays or not 0 <= row < len(self._files):
-            return ""
-        shown = ((column.title, self._arrays[column.key][row]) for column in COLUMNS)
-        return "  ".join(f"{title} {str(value).strip()}" for title, value in shown if value not in (None, ""))
 
     def action_logs(self) -> None:
         """The logs of the marked ranks, merged; of the one under the cursor when none is marked."""

@@ -37,6 +37,7 @@ class RunPart(Vertical):
         self._state: LaunchState | None = None
         self._shown: tuple[str, tuple[ShownLog, ...]] = ("", ())
         self._texts: dict[str, str] = {}
+        self._ready = False
 
     def compose(self) -> ComposeResult:
         yield Static("", id="launch-title", markup=False)
@@ -52,7 +53,13 @@ class RunPart(Vertical):
     def log_panel(self) -> LogPanel:
         return self.query_one(LogPanel)
 
+    @property
+    def ready(self) -> bool:
+        """Whether its parts are there."""
+        return self._ready
+
     def on_mount(self) -> None:
+        self._ready = True
         if self._state is not None:
             self.show(self._state)
 
@@ -60,7 +67,7 @@ class RunPart(Vertical):
         """Draw the open run."""
         self._state = state
         run = state.open
-        if run is None or not self.is_mounted:
+        if run is None or not self._ready:
             return
         self._say("#launch-title", title_text(state))
         self.query_one(BannerRow).show(banner_of(state))
@@ -71,7 +78,7 @@ class RunPart(Vertical):
     def close_run(self) -> None:
         """Give the files of the log view back."""
         self._shown = ("", ())
-        if self.is_mounted:
+        if self._ready:
             self.log_panel.close()
 
     def shows(self, path: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
@@ -14,8 +15,11 @@ from mswb.ui import keymap
 from mswb.ui.panes.launch.rows import Arrays, run_arrays
 from mswb.ui.panes.launch.state import LaunchState
 from mswb.ui.panes.launch.words import list_title, state_colour
-from mswb.ui.widgets.table import Column, Table
+from mswb.ui.widgets.table.data import Column
+from mswb.ui.widgets.table.widget import Table
 
+NEVER = 100_000
+"""Terminal columns that no terminal has: the column only names the rows."""
 COLUMNS = (
     Column("state", "State", "text", width=11, style=state_colour),
     Column("age", "Age", "age", width=4),
@@ -23,8 +27,9 @@ COLUMNS = (
     Column("script", "Script", "text", width=20),
     Column("verdict", "What happened", "text", width=40),
     Column("run", "Run", "text", width=24),
-    Column("folder", "Folder", "text", width=30, hide_below=100),
-    Column("host", "Host", "text", width=14, hide_below=100),
+    Column("folder", "Folder", "text", width=30),
+    Column("host", "Host", "text", width=14),
+    Column("key", "", "text", hide_below=NEVER),
 )
 EMPTY = """No runs here yet.
 
@@ -41,10 +46,15 @@ Started with --read-only: nothing is started or stopped from here.
 A log folder of any other run:  mswb ui PATH"""
 
 
+def unshown(bindings: list[Binding]) -> list[Binding]:
+    """The same keys, none of them in the key bar: in this pane it has room for the pane's own only."""
+    return [replace(binding, show=False) for binding in bindings]
+
+
 class RunsTable(Table):
     """The table of runs."""
 
-    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("launch_runs")
+    BINDINGS: ClassVar[list[BindingType]] = [*unshown(keymap.bindings("table")), *keymap.bindings("launch_runs")]
 
     class Restart(Message):
         """The run under the cursor is to be run again."""
@@ -59,49 +69,45 @@ class RunsList(Vertical):
 
     DEFAULT_CSS = """
     RunsList { height: 1fr; width: 1fr; }
-    RunsList #launch-runs-title { height: 1; width: 1fr; background: $panel; color: $text-muted; padding: 0 1; }
-    RunsList #launch-empty { height: 1fr; padding: 1 2; color: $text-muted; }
-    RunsList RunsTable { height: 1fr; }
+    RunsList #launch-empty { height: 1fr; padding: 1 2; color: $text-muted; display: none; }
+    RunsList.-empty #launch-empty { display: block; }
+    RunsList.-empty RunsTable { height: 2; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._arrays: Arrays | None = None
-        self._title = ""
+        self._words = ""
 
     def compose(self) -> ComposeResult:
-        yield Static("", id="launch-runs-title", markup=False)
-        yield RunsTable(COLUMNS, id="launch-runs", keys_column="key")
+        yield RunsTable(COLUMNS, id="launch-runs", keys_column="key", title="Runs", empty="")
         yield Static("", id="launch-empty", markup=False)
 
     @property
     def table(self) -> RunsTable:
+        """The table of the runs."""
         return self.query_one(RunsTable)
 
     @property
     def key(self) -> str | None:
         """The key of the run under the cursor."""
-        row = self.table.cursor_row
-        return self._arrays["key"][row] if self._arrays and row is not None and row < len(self._arrays["key"]) else None
+        key = self.table.cursor_key
+        return key if isinstance(key, str) else None
 
     @property
     def marked(self) -> tuple[str, ...]:
         """The keys of the marked runs."""
-        keys = self._arrays["key"] if self._arrays else []
-        return tuple(keys[row] for row in sorted(self.table.marked) if row < len(keys))
+        table = self.table
+        return tuple(table.data.value(row, "key") for row in table.marked)
 
     def show(self, state: LaunchState) -> None:
         """Draw the runs."""
-        empty = state.listing.loaded and not state.listing.runs
-        self.table.display = not empty
-        words = self.query_one("#launch-empty", Static)
-        words.display = empty
-        if empty:
-            words.update(READ_ONLY if state.read_only else EMPTY)
-        title = list_title(state)
-        if title != self._title:
-            self._title = title
-            self.query_one("#launch-runs-title", Static).update(title)
+        self.set_class(state.listing.loaded and not state.listing.runs, "-empty")
+        words = READ_ONLY if state.read_only else EMPTY
+        if words != self._words:
+            self._words = words
+            self.query_one("#launch-empty", Static).update(words)
+        self.table.set_title(list_title(state))
         arrays = run_arrays(state)
         if arrays != self._arrays:
             self._arrays = arrays

@@ -42,6 +42,7 @@ class OpenRun:
         view: None before the first look at its logs.
         logs: paths of the logs in the log view; empty for all of them, merged.
         diagnosing: a diagnosis is being made.
+        phases: what each rank did when; None before they were read.
     """
 
     key: str
@@ -49,6 +50,7 @@ class OpenRun:
     diagnosis: Diagnosis | None = None
     diagnosing: bool = False
     logs: tuple[str, ...] = ()
+    phases: tuple[RankPhases, ...] | None = None
     order: Order = "worst"
 
 

@@ -126,14 +126,10 @@ def span(seconds: float | None) -> str:
 
 
 def list_title(state: LaunchState) -> str:
-    """What the list holds, in one row."""
+    """What the list holds; the table says how many those are."""
     if not state.listing.loaded:
         return f"Runs  looking {glyph('ellipsis')}"
-    runs = state.listing.runs
-    live = sum(one.live for one in runs)
-    where = "all folders" if state.listing.everywhere else printable(state.folder)
-    running = f", {live} running" if live else ""
-    return f"{len(runs)} run{'s' if len(runs) != 1 else ''}{running}  {glyph('dot')}  {where}"
+    return printable(f"Runs of {'all folders' if state.listing.everywhere else state.folder}")
 
 
 def title_text(state: LaunchState) -> str:

@@ -13,13 +13,13 @@ from mswb.flows.known_runs import KnownRun, Lister, from_path, from_run
 from mswb.flows.runview import RunView
 from mswb.jobs import control
 from mswb.jobs.runs import Run, load_run
+from mswb.launch.foreign.run import ForeignProcess, ForeignRun
 from mswb.settings import Settings
 from mswb.ui.panes.launch.state import Listing
 from mswb.ui.tasks import Ticket
 
 if TYPE_CHECKING:
     from mswb.launch.diagnose import Diagnosis
-    from mswb.launch.foreign import ForeignProcess
 
 STEP_S = 0.25
 """How long the watcher waits for news at a time; bounds how late it notices that it is not wanted any more."""
@@ -58,8 +58,7 @@ def watch(known: KnownRun, settings: Settings, ticket: Ticket, wanted: Event, pe
                 continue
             watcher.step(STEP_S)
             view = watcher.snapshot()
-            news = sent is None or (view.state, view.first_failure) != (sent.state, sent.first_failure)
-            if news or (time.monotonic() >= due and view.version != sent.version):
+            if sent is None or _is_news(sent, view) or (time.monotonic() >= due and view.version != sent.version):
                 sent, due = view, time.monotonic() + period_s
                 ticket.send(view)
             if not view.live and view.counted >= 1.0 and sent.version == view.version:
@@ -68,11 +67,22 @@ def watch(known: KnownRun, settings: Settings, ticket: Ticket, wanted: Event, pe
         watcher.close()
 
 
+def _is_news(before: RunView, view: RunView) -> bool:
+    """Whether something happened that must be seen at once."""
+    return (before.state, before.first_failure) != (view.state, view.first_failure)
+
+
 def diagnose(known: KnownRun, ticket: Ticket) -> Diagnosis:
     """Why a run ended as it did, or what holds it up."""
     from mswb.flows.watch import diagnosis
 
     return diagnosis(known.source, ticket.cancelled, lambda done, total: ticket.report(done, total, "files"))
+
+
+def arguments_of(run: Run) -> tuple[str, ...]:
+    """What to ask for to run it again; of a run that did not record it, the script alone."""
+    spec = run.spec
+    return spec.arguments or ((spec.script,) if spec.script else ())
 
 
 def members(known: KnownRun) -> Members:
@@ -94,14 +104,16 @@ def reap(settings: Settings) -> list[control.Reaped]:
 
 def adopt(known: KnownRun, settings: Settings) -> Run:
     """Watch over a run that mswb did not start."""
-    from mswb.jobs.adopt import adopt as adopt_process
+    from mswb.flows.adopt import adopt_run
 
-    return adopt_process(known.pids[0], settings)
+    if not isinstance(known.source, ForeignRun):
+        raise TypeError(f"{known.key} is watched by mswb already")
+    return adopt_run(known.source, settings)
 
 
 def foreign_processes(known: KnownRun) -> tuple[tuple[int, str], ...]:
     """The processes of a run that mswb did not start: pid, and role with command line."""
-    processes = getattr(known.source, "processes", ())
+    processes = known.source.processes if isinstance(known.source, ForeignRun) else ()
     return tuple((one.pid, printable(f"{_name(one)}  {' '.join(one.command)}", 120)) for one in processes)
 
 
