@@ -27,7 +27,7 @@ SIGN = (GUTTER, GUTTER + 1)
 """Where the sign of a fold stands on the head of a group."""
 
 
-class TableBody(ScrollView, can_focus=True):
+class TableBody(ScrollView, can_focus=True, inherit_bindings=False):
     """Draws a :class:`View`. It knows nothing of sorting or data: :class:`Table` hands it what to show."""
 
     DEFAULT_CSS = """
@@ -86,7 +86,8 @@ class TableBody(ScrollView, can_focus=True):
     def width(self) -> int:
         """Cells of a line: what the scroll bar leaves."""
         height = 0 if self.view is None else self.view.height
-        return self.size.width - (self.styles.scrollbar_size_vertical if height + HEAD > self.size.height else 0)
+        bar = self.styles.scrollbar_size_vertical if height + HEAD > self.size.height else 0
+        return max(0, self.size.width - bar)
 
     @property
     def page(self) -> int:
@@ -132,7 +133,7 @@ class TableBody(ScrollView, can_focus=True):
             return
         top = min(max(self.top, self.cursor - self.page + 1), self.cursor)
         if top != self.top:
-            self.scroll_to(y=top, animate=False)
+            self.scroll_to(y=top, animate=False, force=True)
 
     def in_sight(self) -> bool:
         """Whether the cursor's line shows."""
@@ -144,7 +145,7 @@ class TableBody(ScrollView, can_focus=True):
         left = round(self.scroll_x)
         wanted = 0 if slot is None else min(max(left, slot.end + 1 - self.width), slot.x - self.placed.fixed)
         if wanted != left:
-            self.scroll_to(x=max(0, wanted), animate=False)
+            self.scroll_to(x=max(0, wanted), animate=False, force=True)
         self.redraw()
 
     def shown_columns(self) -> tuple[Column, ...]:
@@ -159,7 +160,7 @@ class TableBody(ScrollView, can_focus=True):
 
     def _place(self) -> None:
         """Lay the columns out anew; everything is drawn when they moved."""
-        if self.view is None or not self.width:
+        if self.view is None or not self.size.width:
             return
         layout = place(self._columns, self._wanted, self.width, self.app.size.width)
         if layout != self.placed:
