@@ -29,6 +29,7 @@ from mswb.ui.widgets.header import HeaderState
 if TYPE_CHECKING:
     from textual.command import Provider
 
+    from mswb.env.devices.history import History
     from mswb.env.devices.sample import Sample
 
 INTERRUPT_S = 2.0
@@ -67,6 +68,7 @@ class Workbench(App[int]):
         self.session = session.load(settings)
         self.main = MainScreen(self.context, HeaderState(_short(folder)))
         self.sample: Sample | None = None
+        self.history: History | None = None
         self._interrupted = -INTERRUPT_S
         wanted = (options.theme, settings["theme"], self.session.theme)
         self.theme_names, problems = apply_themes(self, settings, wanted)
@@ -199,7 +201,7 @@ class Workbench(App[int]):
         """Open the counters of this host."""
         from mswb.ui.screens.devices import DevicesScreen
 
-        self.push_screen(DevicesScreen(self.context))
+        self.push_screen(DevicesScreen(self.context, self.sample, self.history))
 
     def action_keys(self) -> None:
         """Open the help."""

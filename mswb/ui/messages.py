@@ -11,6 +11,8 @@ from textual.message import Message
 from mswb.findings import Finding, Where
 
 if TYPE_CHECKING:  # they load much, and the first frame needs none of it
+    from mswb.env.devices.history import History
+    from mswb.env.devices.sample import Sample
     from mswb.jobs.runs import Run
     from mswb.launch.diagnose import Diagnosis
 
@@ -56,6 +58,15 @@ class RunFinished(Message):
         super().__init__()
         self.run = run
         self.diagnosis = diagnosis
+
+
+class Sampled(Message, bubble=False):
+    """The counters of this machine were read; the screen in front gets it."""
+
+    def __init__(self, sample: Sample, history: History) -> None:
+        super().__init__()
+        self.sample = sample
+        self.history = history
 
 
 class TasksChanged(Message):

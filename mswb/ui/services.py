@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mswb.files.safety import printable
 from mswb.ui import counters, driver, notify, themes
+from mswb.ui.messages import Sampled
 from mswb.ui.tasks import Ticket
 
 if TYPE_CHECKING:
@@ -57,11 +58,13 @@ def _count(app: Workbench) -> None:
     from mswb.env.devices.history import History
     from mswb.ui.widgets.counters import counters_text
 
-    history = History()
+    history = app.history = History()
 
     def show(sample: Sample) -> None:
         history.add(sample)
         app.sample = sample
+        for screen in app.screen_stack[-1:]:
+            screen.post_message(Sampled(sample, history))
         app.show_header(counters=counters_text(sample, history, app.size.width // 2))
 
     slow = app.context.options.slow_link
