@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -108,7 +107,7 @@ def _spec(
         worker_logs={one.rank: one.log for one in workers if one.rank is not None and one.log is not None},
         scheduler_log=next((one.log for one in adopted if one.role == "scheduler"), None),
         expected_workers=len(workers),
-        created=time.time(),
+        created=found.started,
         stop_grace_s=settings["stop_grace_s"],
         command_line=found.command,
         adopted=adopted,

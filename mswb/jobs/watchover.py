@@ -60,6 +60,7 @@ class Keeper(Supervisor):
             return False
         if not self._may_be_interrupt():
             return True
+        self._logwatch.ask_codes()
         return time.time() > (self._suspects[0].ended or 0.0) + INTERRUPT_WAIT_S or not self._launcher_lives()
 
     def _may_be_interrupt(self) -> bool:

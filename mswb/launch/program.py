@@ -47,7 +47,7 @@ def read_program(words: Sequence[str], cwd: str) -> Program:
         raise refuse("script-missing")
     if words[0] == "pytest":
         return Program(tuple(words), None)
-    name = _script_of(words[1:]) if words[0] in PROGRAMS else words[0]
+    name = script_of(words[1:]) if words[0] in PROGRAMS else words[0]
     if name is None:
         return Program(tuple(words), None)
     path = os.path.join(cwd, name)
@@ -55,8 +55,12 @@ def read_program(words: Sequence[str], cwd: str) -> Program:
     return Program(tuple(words), os.path.normpath(path))
 
 
-def _script_of(arguments: Sequence[str]) -> str | None:
-    """The script among the arguments of a Python interpreter; None for ``-m MODULE`` and ``-c TEXT``."""
+def script_of(arguments: Sequence[str]) -> str | None:
+    """The script among the arguments of a Python interpreter; None for ``-m MODULE`` and ``-c TEXT``.
+
+    Raises:
+        MswbError: ``usage`` when there is none of them.
+    """
     skip = False
     for word in arguments:
         if skip:

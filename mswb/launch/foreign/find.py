@@ -8,20 +8,21 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from mswb.findings import MswbError
 from mswb.jobs import procs
 from mswb.jobs.procs import Table
 from mswb.jobs.runs import is_live, load_run
 from mswb.jobs.spec import MSWB_EVENTS, MSWB_RUN_ID
 from mswb.launch.foreign.files import OpenLogs, open_logs
 from mswb.launch.foreign.group import address_of, job_of, runs_of
-from mswb.launch.foreign.parts import RANK_WORDS, Part, cast
+from mswb.launch.foreign.parts import MSRUN_MODULE, RANK_WORDS, Part, cast, is_msrun
 from mswb.launch.foreign.run import ForeignProcess, ForeignRun, Role
 from mswb.launch.foreign.sight import Eyes, Sight
 from mswb.launch.logview.source import ShownLog
+from mswb.launch.program import script_of
 from mswb.settings import host_name
 from mswb.signals import ProcessId
 
-_TAKES_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 LOGS_S = 5.0
 """How long the list of a process's open files holds: a new one is seen so late at most."""
 _ORDER: Mapping[Role, int] = {"launcher": 0, "scheduler": 1, "worker": 2, "single": 2}
@@ -60,7 +61,7 @@ class Finder:
         processes = tuple(sorted(_processes(parts, found), key=lambda one: (_ORDER[one.role], _rank(one), one.id)))
         leading = next((part for part in parts if part.role in ("worker", "single")), parts[-1])
         first = min(processes, key=lambda one: (one.started, one.id))
-        script = script_among(leading.sight.command[1:])
+        script = script_started(leading.sight.command)
         return ForeignRun(
             key=f"{first.pid}:{first.id.start_time}",
             launcher=leading.kind,
@@ -140,17 +141,25 @@ def _expected(env: Mapping[str, str]) -> int | None:
     return next((int(env[name]) for name in _COUNTS if env.get(name, "").isdecimal()), None)
 
 
-def script_among(arguments: Sequence[str]) -> str | None:
-    """The script among the arguments of a Python; None for ``-m MODULE``, ``-c TEXT`` and a prompt."""
-    value = False
-    for word in arguments:
-        if value or word in _TAKES_VALUE:
-            value = not value
-        elif not word.startswith("-"):
-            return word
-        elif not word.startswith("--") and ("m" in word or "c" in word):
-            return None
-    return None
+def script_started(command: Sequence[str]) -> str | None:
+    """The user's script in the command line of a worker or of msrun; None for a module, a text or a prompt."""
+    if is_msrun(command):
+        return next(iter(_words_behind_flags(command)), None)
+    try:
+        return script_of(command[1:])
+    except MswbError:
+        return None
+
+
+def _words_behind_flags(command: Sequence[str]) -> Sequence[str]:
+    """What follows msrun's flags, each of which has a value, behind ``=`` or as the next word."""
+    words = list(command[1:])
+    while words and os.path.basename(words[0]) != "msrun" and words[0] != MSRUN_MODULE:
+        words.pop(0)
+    words = words[1:] or list(command[1:])
+    while words and words[0].startswith("-"):
+        words = words[1 if "=" in words[0] else 2 :]
+    return words
 
 
 def _title(sight: Sight, script: str | None) -> str:

@@ -21,7 +21,7 @@ Sights = Mapping[int, Sight]
 _ROLES: Mapping[str, Role] = {"MS_SCHED": "scheduler", "MS_WORKER": "worker"}
 RANK_WORDS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK_ID")
 """Each launcher's own variable for the rank of a process, the surest first; RANK_ID may be set for a whole login."""
-_MSRUN_MODULE = "mindspore.parallel.cluster.run"
+MSRUN_MODULE = "mindspore.parallel.cluster.run"
 _MPI = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "prun", "orted", "prted"})
 _SLURM = frozenset({"srun", "slurmstepd"})
 _OURS = os.path.join("mswb", "inside", "")
@@ -40,7 +40,7 @@ class Part:
 def is_msrun(command: Sequence[str]) -> bool:
     """Whether a command line is real msrun's: its console script, or its module under a Python."""
     head = [os.path.basename(word) for word in command[:2]]
-    return "msrun" in head or ("-m", _MSRUN_MODULE) in pairwise(command[:10])
+    return "msrun" in head or ("-m", MSRUN_MODULE) in pairwise(command[:10])
 
 
 def cast(sights: Sights, table: Table) -> list[Part]:
