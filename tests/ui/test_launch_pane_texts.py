@@ -119,7 +119,7 @@ def test_rows_of_the_runs() -> None:
         "▶ running", "✖ failed", "▶ foreign", "✓ succeeded", "■ stopped", "? lost", "· logs",
     ]  # fmt: skip
     assert arrays["verdict"][1].startswith("rank 1: the training script raised KeyError")
-    assert arrays["verdict"][2] == "not started by mswb, pids 4711 4712 4713"
+    assert arrays["verdict"][2] == "pids 4711 4712 4713, not started by mswb"
     assert arrays["age"][:2] == [60.0, 3660.0]
     assert {len(values) for values in arrays.values()} == {len(made.EVERY)}
 

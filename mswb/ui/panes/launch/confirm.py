@@ -71,9 +71,12 @@ class Confirm(PacedModal[str]):
         self.dismiss("")
 
     def action_answer(self, name: str) -> None:
-        """The answer of this name, where it is one."""
-        if any(name == known for known, _ in self.question.answers):
+        """The answer of this name; where a kill is all that is offered, a stop means that."""
+        names = [known for known, _ in self.question.answers]
+        if name in names:
             self.dismiss(name)
+        elif name == "stop" and names == ["kill"]:
+            self.dismiss("kill")
 
 
 class _Answer(Static):

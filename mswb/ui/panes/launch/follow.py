@@ -22,6 +22,7 @@ from mswb.ui.panes.launch import work
 from mswb.ui.panes.launch.state import Listing
 
 if TYPE_CHECKING:
+    from mswb.env.devices.sample import Sample
     from mswb.findings import Finding, Where
     from mswb.jobs.control import Reaped
     from mswb.jobs.runs import Run
@@ -58,7 +59,7 @@ class Follow:
         """The pane is in front."""
         self._is_shown.set()
         if self._timer is None:
-            self._timer = self._pane.set_interval(LOOK_S, self._tick)
+            self._timer = self._pane.set_interval(LOOK_S, self.tick)
         self.look()
 
     def hidden(self) -> None:
@@ -66,7 +67,9 @@ class Follow:
         self._is_shown.clear()
 
     def close(self) -> None:
-        """The pane has gone."""
+        """The pane has gone: nothing is looked at any more."""
+        if self._timer is not None:
+            self._timer.stop()
         for task in (self._look, self._watch):
             if task is not None:
                 task.cancel()
@@ -78,14 +81,20 @@ class Follow:
 
     # -- the runs
 
-    def _tick(self) -> None:
+    @property
+    def resting(self) -> bool:
+        """Whether no look is under way."""
+        return self._look is None or self._look.state != "running"
+
+    def tick(self) -> None:
+        """Once a second: look, if anybody is interested."""
         alive = any(one.live and one.kind == "run" for one in self._pane.state.listing.runs)
         if self._is_shown.is_set() or alive:
             self.look()
 
     def look(self) -> None:
         """Look at the runs now, unless a look is under way."""
-        if self._look is not None and self._look.state == "running":
+        if not self.resting:
             return
         lister, everywhere, paths = self._lister, self._everywhere, self._paths
         self._look = self._context.tasks.start(
@@ -140,7 +149,7 @@ class Follow:
         settings, shown, period = self._context.settings, self._is_shown, self._context.options.redraw_s * 4
         self._watch = self._context.tasks.start(
             f"Watch {known.name}",
-            lambda ticket: work.watch(known, settings, ticket, shown, period),
+            lambda ticket: work.watch(known, settings, ticket, shown, period, self._sample),
             lambda done: None,
             received=lambda view: self._viewed(known, view),
             failed=lambda finding: self._unwatchable(known, finding),
@@ -149,6 +158,10 @@ class Follow:
         )
         if not known.live and known.kind != "foreign" and known.key not in self._pane.state.results:
             self.diagnose(known)
+
+    def _sample(self) -> Sample | None:
+        """The latest counters of the devices; read by the watcher's thread."""
+        return getattr(self._pane.app, "sample", None)
 
     def open_started(self, run: Run) -> None:
         """Open a run that was started just now."""

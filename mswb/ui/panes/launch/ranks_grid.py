@@ -9,7 +9,7 @@ from textual.message import Message
 
 from mswb.ui import keymap
 from mswb.ui.panes.launch.rows import Arrays, first_failed, ordered, rank_arrays, rank_key
-from mswb.ui.panes.launch.runs_list import NEVER, unshown
+from mswb.ui.panes.launch.runs_list import NEVER, table_keys
 from mswb.ui.panes.launch.state import OpenRun
 from mswb.ui.panes.launch.words import state_colour
 from mswb.ui.widgets.table.data import Column
@@ -56,7 +56,7 @@ COLUMNS = (
 class RanksGrid(Table):
     """The processes of a run. Enter shows the log of one, ``l`` those of the marked ones, ``L`` all of them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*unshown(keymap.bindings("table")), *keymap.bindings("launch_grid")]
+    BINDINGS: ClassVar[list[BindingType]] = [*table_keys(), *keymap.bindings("launch_grid")]
 
     class Logs(Message):
         """These logs (paths) are to be shown; none: all of them."""

@@ -46,15 +46,15 @@ Started with --read-only: nothing is started or stopped from here.
 A log folder of any other run:  mswb ui PATH"""
 
 
-def unshown(bindings: list[Binding]) -> list[Binding]:
-    """The same keys, none of them in the key bar: in this pane it has room for the pane's own only."""
-    return [replace(binding, show=False) for binding in bindings]
+def table_keys(*without: str) -> list[Binding]:
+    """The keys of every table ``without`` some, none of them in the key bar: it has room for the pane's own only."""
+    return [replace(one, show=False) for one in keymap.bindings("table") if one.id not in without]
 
 
 class RunsTable(Table):
     """The table of runs."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*unshown(keymap.bindings("table")), *keymap.bindings("launch_runs")]
+    BINDINGS: ClassVar[list[BindingType]] = [*table_keys("table.reverse"), *keymap.bindings("launch_runs")]
 
     class Restart(Message):
         """The run under the cursor is to be run again."""

@@ -103,7 +103,7 @@ def verdict_text(one: KnownRun, diagnosis: Diagnosis | None) -> str:
         return exit_text(one.exit_code)
     if one.kind == "foreign":
         pids = " ".join(map(str, one.pids[:6])) + (" …" if len(one.pids) > 6 else "")
-        return f"not started by mswb, pids {pids}"
+        return f"pids {pids}, not started by mswb"
     return one.problem
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -19,6 +20,7 @@ from mswb.ui.panes.launch.state import Listing
 from mswb.ui.tasks import Ticket
 
 if TYPE_CHECKING:
+    from mswb.env.devices.sample import Sample
     from mswb.launch.diagnose import Diagnosis
 
 STEP_S = 0.25
@@ -41,10 +43,20 @@ def look(lister: Lister, everywhere: bool, opened: tuple[Path, ...]) -> Listing:
     return Listing(tuple(runs), now, loaded=True, everywhere=everywhere)
 
 
-def watch(known: KnownRun, settings: Settings, ticket: Ticket, wanted: Event, period_s: float) -> None:
+def watch(
+    known: KnownRun,
+    settings: Settings,
+    ticket: Ticket,
+    wanted: Event,
+    period_s: float,
+    sample: Callable[[], Sample | None] = lambda: None,
+) -> None:
     """Send a :class:`RunView` at most once in ``period_s`` (at once when a rank fails or the run ends).
 
     Rests while ``wanted`` is not set; returns when the ticket is cancelled, or all is read of a run that has ended.
+
+    Args:
+        sample: the latest counters of the devices.
     """
     from mswb.flows.watch import RunWatch
 
@@ -57,7 +69,7 @@ def watch(known: KnownRun, settings: Settings, ticket: Ticket, wanted: Event, pe
                 wanted.wait(IDLE_S)
                 continue
             watcher.step(STEP_S)
-            view = watcher.snapshot()
+            view = watcher.snapshot(sample())
             if sent is None or _is_news(sent, view) or (time.monotonic() >= due and view.version != sent.version):
                 sent, due = view, time.monotonic() + period_s
                 ticket.send(view)
