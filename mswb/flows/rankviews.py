@@ -63,7 +63,7 @@ def rank_view(member: Member, log: RankLog | None, now: float, silence_s: float)
         lines=log.lines if log is not None and log.present else None,
         errors=log.errors if log is not None and log.present else None,
         warnings=log.warnings if log is not None and log.present else None,
-        counted=counted_share([log]) if log is not None else 0.0,
+        counted=log.counted if log is not None else 0.0,
         device=member.device,
         file=member.file,
     )

@@ -38,9 +38,9 @@ Source = Run | Path | ForeignRun
 TICK_S = 1.0
 """Seconds between two looks at record, processes and ages."""
 MANY = 64
-"""Logs above which each is looked at once a second only."""
+"""Logs above which each is looked at once a second only, and less often the more there are."""
 _PACE_S = 0.1  # least seconds between two intakes of news
-_PACE_MANY_S = 0.5
+_PACE_A_LOG_S = 0.002
 _COUNT_S = 0.05  # seconds of counting in one step
 _SMALLEST_TAIL = 16 << 10
 
@@ -84,7 +84,8 @@ class RunWatch:
         version = self._version
         if self._watched is None:
             self._open()
-        elif not self._uncounted:
+            return True
+        if not self._uncounted:
             self._wait(timeout)
         if time.monotonic() >= self._next_tick:
             self._tick()
@@ -147,6 +148,8 @@ class RunWatch:
         end = min(now + timeout, self._next_tick)
         if self._next_intake > now and self._stopped.wait(max(0.0, min(end, self._next_intake) - now)):
             return
+        if time.monotonic() < self._next_intake:
+            return
         self._take(self._files.wait(max(0.0, end - time.monotonic())))
 
     def _take(self, updates: Iterable[Update]) -> None:
@@ -156,8 +159,8 @@ class RunWatch:
                 log.take(update.blocks, update.partial)
                 self._changed.add(update.path)
                 self._version += 1
-        pace = _PACE_S if len(self._logs) <= MANY else _PACE_MANY_S
-        self._next_intake = time.monotonic() + pace
+        pace = 0.0 if len(self._logs) <= MANY else _PACE_A_LOG_S * len(self._logs)
+        self._next_intake = time.monotonic() + max(_PACE_S, pace)
 
     def _tick(self) -> None:
         """Once a second: record, folder, processes; and the ages of what lives."""
@@ -170,7 +173,7 @@ class RunWatch:
             self._renew()
         roots = {member.process for member in told.members if member.process is not None}
         usage = self._meter.measure(roots)
-        if usage is not self._usage or any(member.state in LIVE for member in told.members):
+        if usage != self._usage or any(member.state in LIVE for member in told.members):
             self._usage = usage
             self._renew()
 

@@ -180,6 +180,8 @@ class LogFolder:
         self._presence = _Presence()
         self._finder = Finder()
         self._notes: tuple[str, ...] = ()
+        self._state: object = None
+        self._told: Told | None = None
 
     def look(self, alive: Alive) -> Told:
         """See :class:`Watched`."""
@@ -191,6 +193,13 @@ class LogFolder:
         self._read_ranks()
         self._find(now)
         self._presence.note(self._foreign, alive)
+        state = (id(self._logs), self._foreign, frozenset(alive), self._presence.ended, self._notes)
+        if self._told is None or state != self._state:
+            self._state, self._told = state, self._tell(alive)
+        return self._told
+
+    def _tell(self, alive: Alive) -> Told:
+        assert self._logs is not None
         told = Told("folder", self._path.name or str(self._path), str(self._path), log_dir=self._logs.root)
         processes = _by_log(self._foreign)
         members = tuple(self._member(file, processes.get(file.path), alive) for file in self._logs.files)
@@ -229,6 +238,7 @@ class LogFolder:
             if size != asked:
                 self._asked[file.path] = size
                 self._ranks[file.path] = rank_of(file)
+                self._told = None
                 if time.monotonic() > end:
                     return
 

@@ -59,7 +59,10 @@ class TreeMeter:
         self._last: dict[ProcessId, TreeUsage] = {}
 
     def measure(self, roots: Collection[ProcessId]) -> Mapping[ProcessId, TreeUsage]:
-        """The usage of each root that is alive. Between two looks the last result is given again."""
+        """The usage of each root that is alive, without the trees of other roots below it (a launcher's workers).
+
+        Between two looks the last result is given again.
+        """
         now = time.monotonic()
         if now < self._next:
             return self._last
@@ -78,24 +81,24 @@ def _usages(
     for pid, seen in table.items():
         children.setdefault(seen.parent, []).append(pid)
     found = {}
+    others = {root.pid for root in roots}
     for root in roots:
         one = table.get(root.pid)
         if one is not None and one.start_time == root.start_time:
-            pids = _tree(root.pid, children)
+            pids = _tree(root.pid, children, others)
             ticks = sum(_ticks_since(table[pid], before.get(pid)) for pid in pids)
             percent = None if not elapsed_s or root.pid not in before else 100.0 * ticks / _TICKS / elapsed_s
             found[root] = TreeUsage(percent, sum(table[pid].rss_bytes for pid in pids), pids)
     return found
 
 
-def _tree(root: int, children: Mapping[int, list[int]]) -> frozenset[int]:
-    found: set[int] = set()
+def _tree(root: int, children: Mapping[int, list[int]], others: Collection[int]) -> frozenset[int]:
+    found = {root}
     stack = [root]
     while stack:
-        pid = stack.pop()
-        if pid not in found:
-            found.add(pid)
-            stack.extend(children.get(pid, ()))
+        below = [pid for pid in children.get(stack.pop(), ()) if pid not in found and pid not in others]
+        found.update(below)
+        stack.extend(below)
     return frozenset(found)
 
 

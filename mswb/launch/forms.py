@@ -11,15 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mswb.findings import Where, parse_toml, stop
 from mswb.settings import Settings
 
+if TYPE_CHECKING:
+    from mswb.files.patterns import Finder
+
 MAX_STEP_LINE = 600
 """Characters of a line in which a step is looked for."""
-MAX_PATTERNS = 100
-"""Patterns of the user's that are taken."""
+MAX_PATTERNS, MAX_PATTERN = 20, 400
+"""Patterns of the user's that are taken, and the characters of each."""
 STEP_GROUPS = frozenset({"epoch", "epochs", "step", "steps", "loss", "step_ms"})
 VALUE_GROUPS = frozenset({"lr", "samples_s", "step_ms", "step_s", "steps_s", "batch", "global_batch"})
 _MAYBE = re.compile(r"(?i)step|epoch|iter|batch|%\|")
@@ -112,9 +115,9 @@ class Forms:
         return Values(*values, "global_batch" in found)
 
     @property
-    def needle(self) -> Any:
-        """A pattern of RE2 over bytes that fits all lines which any form might fit."""
-        return _needle(tuple(form.pattern.pattern for form in self.own))
+    def find(self) -> Finder:
+        """Finds lines that some form might fit, in bytes."""
+        return _finder(tuple(form.pattern.pattern for form in self.own))
 
     def _own_groups(self, text: str) -> dict[str, str] | None:
         for form in self.own:
@@ -150,8 +153,8 @@ def _own(settings: Settings, number: int, raw: Any) -> StepForm:
     import re2
 
     name = f"patterns, number {number}"
-    if not isinstance(raw, str) or not 0 < len(raw) <= 2000:
-        _refuse(settings, name, "it must be a text of at most 2,000 characters")
+    if not isinstance(raw, str) or not 0 < len(raw) <= MAX_PATTERN:
+        _refuse(settings, name, f"it must be a text of at most {MAX_PATTERN} characters")
     options = re2.Options()
     options.log_errors = False  # RE2 would write to stderr, in the middle of the screen
     try:
@@ -172,14 +175,10 @@ def _refuse(settings: Settings, name: str, reason: str) -> NoReturn:
 
 
 @lru_cache(maxsize=8)
-def _needle(own: tuple[str, ...]) -> Any:
-    import re2
+def _finder(own: tuple[str, ...]) -> Finder:
+    from mswb.files.patterns import compile_pattern
 
-    options = re2.Options()
-    options.never_capture = True
-    options.never_nl = True
-    options.log_errors = False
-    return re2.compile("|".join([_MAYBE_BYTES, *(f"(?:{pattern})" for pattern in own)]).encode(), options)
+    return compile_pattern("|".join([_MAYBE_BYTES, *(f"(?:{pattern})" for pattern in own)])).find
 
 
 def _load() -> Forms:

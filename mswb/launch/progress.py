@@ -80,7 +80,7 @@ class ProgressReader:
         """Take the next block of a log."""
         self._graphs.feed(block)
         for step in steps_of((block,), self._forms):
-            self.progress = Progress("running", step.number, step.step, step.steps, "", step, step.time)
+            self.take_step(step)
         if block.record is None:
             return
         record = block.record
@@ -91,6 +91,10 @@ class ProgressReader:
             self.progress = Progress("starting", block.number, time=record.time)
         elif record.module == "PIPELINE" and record.text.startswith(("Status record: ", "Start compiling")):
             self.progress = self._compiling(block.number, record.time)
+
+    def take_step(self, step: Step) -> None:
+        """The rank was at this step."""
+        self.progress = Progress("running", step.number, step.step, step.steps, "", step, step.time)
 
     def _compiling(self, number: int, time: int) -> Progress:
         build = self._graphs.latest

@@ -12,17 +12,15 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
-from typing import Any
 
 from mswb.files.follow import Block, last_state
-from mswb.files.safety import open_regular
+from mswb.files.patterns import Finder, compile_pattern
+from mswb.files.safety import decode, open_regular
 from mswb.findings import MswbError
-from mswb.launch.forms import BUILT_IN, Forms, Step
-from mswb.launch.logs import blocks
-from mswb.launch.progress import Progress, ProgressReader, steps_of
+from mswb.launch.forms import BUILT_IN, MAX_STEP_LINE, Forms, Step
+from mswb.launch.logs import blocks, cut_lines, parse_record
+from mswb.launch.progress import Progress, ProgressReader
 
 TAIL = 256 << 10
 """Bytes at the end of a log that are read first."""
@@ -33,14 +31,15 @@ MARKS_KEPT = 200
 STEPS_TRIED = 40
 """Lines that may tell of a step and are tried of one update, from the end."""
 STEPS_KEPT = 3
-"""Lines that do tell of one, and are taken."""
+"""Lines that do tell of one, and are taken, at most."""
 _LOOKS = (4 << 10, 64 << 10, 4 << 20)  # bytes from the end of an update in which a step line is looked for, in turn
 _SPEEDS = 32
+_STEP_BYTES = 4 * MAX_STEP_LINE
 _HEADS = (b"\n[ERROR] ", b"\n[CRITICA", b"\n[EXCEPTI", b"\nTracebac", b"\n[WARNING")
 _HEAD_BYTES = len(_HEADS[0]) - 1
 _MARKS = (
-    rb"Status record: |Start compiling|Extra status record|Topology build timed out|Currently registered node number"
-    rb"|Cluster is successfully|This node \S+ rank id: |\[GRAPH_BUILD\]"
+    r"Status record: |Start compiling|Extra status record|Topology build timed out|Currently registered node number"
+    r"|Cluster is successfully|This node \S+ rank id: |\[GRAPH_BUILD\]"
 )
 Counts = tuple[int, int, int]
 
@@ -68,6 +67,7 @@ class RankLog:
         self.lines = self.errors = self.warnings = 0
         self.step: Step | None = None
         self.speeds: deque[float] = deque(maxlen=_SPEEDS)
+        self._median: float | None = None
         self._reader = ProgressReader(self._forms, keep=1)
         self._initial = self._reader.progress
         self._epochs_from_zero = False
@@ -91,9 +91,16 @@ class RankLog:
         return self._size
 
     @property
+    def counted(self) -> float:
+        """How much of it is counted, from 0 to 1."""
+        return 1.0 - self._left / self._size if self._left else 1.0
+
+    @property
     def step_ms(self) -> float | None:
         """Milliseconds of a step: the median of the latest ones."""
-        return statistics.median(self.speeds) if self.speeds else None
+        if self._median is None and self.speeds:
+            self._median = statistics.median(self.speeds)
+        return self._median
 
     @property
     def eta_s(self) -> float | None:
@@ -151,7 +158,7 @@ class RankLog:
         if self.progress is None:
             self._study(own, None)
         elif self.step is None:
-            self._steps_alone(own)
+            self._take_steps([step for _, step in self._steps_in(own)], None)
         done, self._left = self._left - begin, begin
         return done
 
@@ -162,36 +169,49 @@ class RankLog:
 
     def _study(self, data: bytes, arrived: float | None) -> None:
         """Parse the lines that tell of progress. ``arrived``: when they were written, None for old ones."""
-        lines = {**_marked(data), **self._step_lines(data)}
-        steps = []
-        for _, line in sorted(lines.items()):
-            before = self._reader.progress.step
-            for block in blocks([last_state(line)]):
-                self._reader.feed(block)
-            step = self._reader.progress.step
-            if step is not None and step is not before:
-                steps.append(step)
-        self._take_steps(steps, arrived)
+        steps = self._steps_in(data)
+        marks = deque(_lines_with(_marks(), data, 0), maxlen=MARKS_KEPT)
+        last = max((at for at, _ in steps), default=-1)
+        for at, line in marks:
+            if at > last:
+                break
+            self._feed(line)
+        if steps:
+            self._reader.take_step(steps[-1][1])
+        for at, line in marks:
+            if at > last:
+                self._feed(line)
+        self._take_steps([step for _, step in steps], arrived)
 
-    def _steps_alone(self, data: bytes) -> None:
-        """The last steps of older bytes: what the rank does now is known already."""
-        found = (step for _, line in sorted(self._step_lines(data).items()) if (step := self._step_of(line)))
-        self._take_steps(list(found), None)
+    def _feed(self, line: bytes) -> None:
+        for block in blocks([last_state(line)]):
+            self._reader.feed(block)
 
-    def _step_lines(self, data: bytes) -> dict[int, bytes]:
-        """The last lines that tell of a step, by their offset in ``data``."""
+    def _steps_in(self, data: bytes) -> list[tuple[int, Step]]:
+        """The last steps that lines tell of, with the offset of each in ``data``; old ones first."""
         for look in _LOOKS:
             begin = max(0, len(data) - look)
             if begin:
                 begin = data.find(b"\n", begin) + 1 or len(data)
-            candidates = deque(_lines_with(self._forms.needle, data, begin), maxlen=STEPS_TRIED)
-            found = dict(islice((one for one in reversed(candidates) if self._step_of(one[1])), STEPS_KEPT))
+            candidates = deque(_lines_with(self._forms.find, data, begin), maxlen=STEPS_TRIED)
+            found: list[tuple[int, Step]] = []
+            while candidates and not _enough(found):
+                at, line = candidates.pop()
+                step = self._step_of(line)
+                if step is not None:
+                    found.append((at, step))
             if found or begin == 0:
-                return found
-        return {}
+                return found[::-1]
+        return []
 
     def _step_of(self, line: bytes) -> Step | None:
-        return next(iter(steps_of(blocks([last_state(line)]), self._forms)), None)
+        if not line.startswith((b"[", b"\x1b")) and b"\r" not in line:
+            return self._forms.step(decode(line[:_STEP_BYTES]))
+        text = next(cut_lines([last_state(line)])).text
+        record = parse_record(text)
+        if record is None:
+            return self._forms.step(text)
+        return self._forms.step(record.text, 0, record.time) if record.from_python else None
 
     def _take_steps(self, steps: Sequence[Step], arrived: float | None) -> None:
         for step in steps:
@@ -200,6 +220,7 @@ class RankLog:
             self._epochs_from_zero = self._epochs_from_zero or step.epoch == 0
             self.step = step if self.step is None else _newest(self.step, step)
         timed = next((step for step in reversed(steps) if step.step is not None), None)
+        self._median = None
         if timed is not None:
             self._measure(timed, timed.time / 1e6 if timed.time is not None else arrived)
 
@@ -249,28 +270,33 @@ def count_piece(data: bytes, size: int) -> tuple[int, int]:
 
 def _newest(old: Step, new: Step) -> Step:
     """Each value as it was printed last."""
-    names = ("step", "steps", "epoch", "epochs", "loss", "step_ms", "time")
-    return replace(new, **{name: getattr(old, name) for name in names if getattr(new, name) is None})
+    return Step(
+        new.number,
+        old.step if new.step is None else new.step,
+        old.steps if new.steps is None else new.steps,
+        old.epoch if new.epoch is None else new.epoch,
+        old.epochs if new.epochs is None else new.epochs,
+        old.loss if new.loss is None else new.loss,
+        old.step_ms if new.step_ms is None else new.step_ms,
+        old.time if new.time is None else new.time,
+    )
 
 
-def _marked(data: bytes) -> dict[int, bytes]:
-    return dict(deque(_lines_with(_marks(), data, 0), maxlen=MARKS_KEPT))
+def _enough(found: Sequence[tuple[int, Step]]) -> bool:
+    """Whether these steps, the last one first, tell all that is wanted."""
+    known = (any(step.step is not None for _, step in found), any(step.loss is not None for _, step in found))
+    return len(found) >= STEPS_KEPT or all(known)
 
 
-def _lines_with(pattern: Any, data: bytes, begin: int) -> Iterator[tuple[int, bytes]]:
+def _lines_with(find: Finder, data: bytes, begin: int) -> Iterator[tuple[int, bytes]]:
     """(offset, line) of each line from ``begin`` on that the pattern fits."""
-    while (match := pattern.search(data, begin)) is not None:
-        start = data.rfind(b"\n", 0, match.start()) + 1
-        end = data.find(b"\n", match.start()) + 1 or len(data)
+    while begin < len(data) and (at := find(data, begin, len(data))) >= 0:
+        start = data.rfind(b"\n", 0, at) + 1
+        end = data.find(b"\n", at) + 1 or len(data)
         yield start, data[start:end]
         begin = end
 
 
 @lru_cache(maxsize=1)
-def _marks() -> Any:
-    import re2
-
-    options = re2.Options()
-    options.never_capture = True
-    options.encoding = re2.Options.Encoding.LATIN1
-    return re2.compile(_MARKS, options)
+def _marks() -> Finder:
+    return compile_pattern(_MARKS).find
