@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_DIGITS = 18
-"""Digits of one number; a longer run is cut, as a number must fit 64 bits."""
+_DIGITS = 16
+"""Digits of one number; a longer run is cut, as two words of eight bytes must hold it."""
+_CHUNK = 1 << 14
+"""Texts looked at in one go, so that what is worked on stays in the processor's cache."""
 _TOKENS = re.compile(f"([0-9]{{1,{_DIGITS}}})")
-_CHUNK = 1 << 22
-"""Bytes looked at in one go: temporary arrays stay small and other threads get their turn."""
 
 
 def natural_key(text: str) -> tuple[str | int, ...]:
@@ -95,56 +95,53 @@ def _shared(texts: list[str]) -> int:
 
 
 class _Walk:
-    """Where each text stands: ``at`` is a byte position, ``edge`` the number of the next change of token."""
+    """Where each text stands, as a byte position, and what comes there, eight bytes in one number."""
 
     def __init__(self, blob: bytes, skip: int) -> None:
         import numpy as np
 
-        self.bytes = np.frombuffer(blob, np.uint8)
-        self.keep = np.array([2**64 - 2 ** (64 - 8 * size) for size in range(9)], np.uint64)
         self.words: npt.NDArray[Any] = np.ndarray((len(blob) - 7,), ">u8", blob, strides=(1,))
-        ends, self.edges = _scan(self.bytes[:-8])
+        ends = np.flatnonzero(np.frombuffer(blob, np.uint8)[:-8] == 0)
         self.at = np.append(0, ends[:-1] + 1) + skip
-        self.edge = np.searchsorted(self.edges, self.at, "right")
 
     def step(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Read the next token of some texts: 0 at the end, 1 + a number, or eight bytes, which are always more."""
+        """The next token of some texts: 0 at the end, 1 + a number, or up to eight bytes, which are always more."""
         import numpy as np
 
-        at, until = self.at[rows], self.edges[self.edge[rows]]
-        lead = self.bytes[at]
-        digit = (lead - np.uint8(48)) < 10
-        size = np.minimum(until - at, 8)
-        keys = self.words[at].astype(np.uint64) & self.keep[size]
-        if digit.any():
-            size[digit] = np.minimum(until - at, _DIGITS)[digit]
-            keys[digit] = self._numbers(at[digit], size[digit])
-        keys[lead == 0] = 0
+        parts = [self._step(rows[start : start + _CHUNK]) for start in range(0, len(rows), _CHUNK)]
+        return np.concatenate(parts)
+
+    def _step(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        import numpy as np
+
+        from mswb.ui.widgets.table import bytewise
+
+        at = self.at[rows]
+        words = self.words[at].astype(np.uint64)
+        digits = bytewise.digits(words)
+        size = bytewise.run(digits | bytewise.zeros(words))
+        keys = bytewise.leading(words, size)
+        number = np.flatnonzero(digits >> np.uint64(63))
+        if len(number):
+            keys[number], size[number] = self._numbers(at[number], words[number], digits[number])
         self.at[rows] = at + size
-        self.edge[rows] += at + size == until
         return keys
 
-    def _numbers(self, at: npt.NDArray[Any], size: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    def _numbers(
+        self, at: npt.NDArray[Any], words: npt.NDArray[Any], digits: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """1 + the number that starts at each place, and how many digits it has."""
         import numpy as np
 
-        value = np.zeros(len(at), np.uint64)
-        for place in range(int(size.max())):
-            digit = (self.bytes[at + np.minimum(place, size - 1)] - np.uint8(48)).astype(np.uint64)
-            value = np.where(place < size, value * np.uint64(10) + digit, value)
-        return value + np.uint64(1)
+        from mswb.ui.widgets.table.bytewise import TOPS, decimal, run
+        from mswb.ui.widgets.table.bytewise import digits as digits_of
 
-
-def _scan(data: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where the texts end, and every place where text, digits or the end of a text take turns."""
-    import numpy as np
-
-    ends, edges, before = [], [], 3
-    for start in range(0, len(data), _CHUNK):
-        part = data[start : start + _CHUNK]
-        zero = part == 0
-        kind = ((part - np.uint8(48)) < 10).astype(np.uint8) + 2 * zero
-        changed = np.append(kind[0] != before, kind[1:] != kind[:-1])
-        before = int(kind[-1])
-        ends.append(np.flatnonzero(zero) + start)
-        edges.append(np.flatnonzero(changed) + start)
-    return np.concatenate(ends), np.append(np.concatenate(edges), len(data))
+        size = run(~digits & TOPS)
+        value = decimal(words, size)
+        long = np.flatnonzero(size == 8)
+        if len(long):
+            more = self.words[at[long] + 8].astype(np.uint64)
+            extra = run(~digits_of(more) & TOPS)
+            value[long] = value[long] * np.uint64(10) ** extra.astype(np.uint64) + decimal(more, extra)
+            size[long] += extra
+        return value + np.uint64(1), size
