@@ -19,9 +19,9 @@ from mswb.files.peek import Peek
 KINDS: Mapping[str, str] = {
     "onnx": "ONNX model",
     "mindir": "MindIR model",
-    "ms": "MindSpore Lite model",
+    "ms": "Lite model",
     "air": "AIR model",
-    "om": "Ascend offline model",
+    "om": "Ascend OM model",
     "weights": "MindIR weights",
 }
 """Every kind, with the words that a person reads."""

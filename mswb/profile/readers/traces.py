@@ -36,7 +36,7 @@ def chrome(peek: Peek) -> Guess | None:
         return None
     start = peek.start()
     if head[:1] == b"[":
-        return _flavour(peek, start, "an array") if _PHASE.search(start) else _bare(peek, head)
+        return _flavour(peek, start, "an array of events with ph") if _PHASE.search(start) else _bare(peek, head)
     if _EVENTS.search(start):
         return _flavour(peek, start, "an object with traceEvents")
     tail = peek.tail(8192)
@@ -95,8 +95,8 @@ def _flavour(peek: Peek, start: bytes, form: str) -> Guess:
     detail = ", ".join(
         part for part in (words, f"rank {int(rank.group(1))}" if rank else "", _extent(peek, start)) if part
     )
-    whole = _closed(peek)
-    return Guess(kind, detail, f"JSON: {form} of events with ph", "" if whole else "truncated")
+    status = "" if _closed(peek) else "truncated"
+    return Guess(kind, detail or "events", f"JSON, {form}", status)
 
 
 def _extent(peek: Peek, start: bytes) -> str:

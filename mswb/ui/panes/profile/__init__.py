@@ -1,0 +1,1 @@
+"""The Profile pane."""
