@@ -58,6 +58,7 @@ class FollowSet:
         targets: files, which may be missing so far, and folders. Links in a folder are not followed.
         match: which names in the folders are followed.
         start: where to begin in files that exist now; later ones are read from their first byte.
+        events: False to poll, which costs less for many files that grow all the time.
 
     Attributes:
         notes: why files are polled instead of watched, for the user.
@@ -65,13 +66,18 @@ class FollowSet:
     """
 
     def __init__(
-        self, targets: Iterable[str | os.PathLike[str]], *, match: Match = is_log, start: Start = "begin"
+        self,
+        targets: Iterable[str | os.PathLike[str]],
+        *,
+        match: Match = is_log,
+        start: Start = "begin",
+        events: bool = True,
     ) -> None:
         self.problems: dict[str, Finding] = {}
         self._match = match
-        self._waker = Waker()
+        self._waker = Waker(events=events)
         self._folders: dict[str, _Watched] = {}
-        self._budget = _descriptor_budget()
+        self._budget = descriptor_budget()
         self._hurry: set[str] = set()
         for target in targets:
             self.add(target, start=start)
@@ -267,7 +273,7 @@ def follow(
         yield from files.finish()
 
 
-def _descriptor_budget() -> int:
+def descriptor_budget() -> int:
     """How many files may be held open: what the soft limit leaves beside the ones open now."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:

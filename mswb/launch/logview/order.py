@@ -1,0 +1,234 @@
+"""The lines of several growing files in the order of time, as chunks of rows, at four bytes a line.
+
+The first build goes through the files once for the second each line belongs to, cuts time into buckets by that, and
+then sorts bucket by bucket from the last to the first, so that the end is right at once. What is written later joins
+the last chunk, which is sorted anew until it is full: a line that comes late by less than that still finds its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from mswb.files.logindex import LogIndex
+from mswb.launch.logview.rows import Chunk, Range
+from mswb.launch.logview.stamps import NO_TIME, Times, line_times, own_times, rising
+
+BUCKET = 1 << 17
+"""Rows of a chunk of the first build, about."""
+CHUNK = 1 << 16
+"""Rows with which a growing chunk is full."""
+STEP = 1 << 18
+"""Lines whose times are read between two questions whether to go on."""
+_SAMPLE = 1 << 10
+_SECOND = 1_000_000
+
+Keys = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of the view: its index, and by how many microseconds its writer's clock is ahead."""
+
+    index: LogIndex
+    offset_us: int = 0
+
+
+Sources = Sequence[Source | None]
+"""By file number; None: not there, or not readable."""
+
+
+@dataclass
+class _Open:
+    """The last chunk, which still grows: its ranges, and where there are several files, the times of their lines.
+
+    Attributes:
+        oldest: nothing in it is meant to be older.
+        latest: the latest time seen.
+    """
+
+    stops: dict[int, int] = field(default_factory=dict)
+    oldest: int = NO_TIME
+    latest: int = NO_TIME
+    firsts: dict[int, int] = field(default_factory=dict)
+    times: dict[int, Times] = field(default_factory=dict)
+
+    def take(self, number: int, stop: int) -> None:
+        """Add the lines of a file from where it ended to ``stop``."""
+        self.firsts.setdefault(number, self.stops.get(number, 0))
+        self.stops[number] = stop
+
+    def take_timed(self, number: int, source: Source, stop: int, arrived: int) -> None:
+        """The same, with times; the last known line was perhaps unfinished and is read again.
+
+        A line that names no time, and came without a record before it, has the time of its arrival.
+        """
+        first = self.firsts.setdefault(number, self.stops.get(number, 0))
+        known = self.times.get(number, np.zeros(0, np.int64))
+        done = max(0, len(known) - 1)
+        own = own_times(source.index, first + done, stop, source.offset_us)
+        for at, otherwise in ((0, known[-1] if len(known) else arrived), (len(known) - done, arrived)):
+            if at < len(own) and own[at] == NO_TIME:
+                own[at] = otherwise
+        self.keep(number, stop, rising(np.concatenate([known[:done], own])))
+
+    def keep(self, number: int, stop: int, times: Times) -> None:
+        """These are the times of the file's lines in this chunk."""
+        self.times[number], self.stops[number] = times, stop
+        self.latest = max(self.latest, int(times[-1]))
+
+    def chunk(self, *, timed: bool) -> Chunk:
+        numbers = sorted(self.firsts)
+        ranges = [Range(number, self.firsts[number], self.stops[number]) for number in numbers]
+        return Chunk.of(ranges, _sorted([self.times[number] for number in numbers]) if timed else None)
+
+    def next(self) -> _Open:
+        """The chunk behind this one, still empty."""
+        return _Open(dict(self.stops), self.latest, self.latest)
+
+
+class Order:
+    """All lines of some files as chunks. One thread builds and extends it, and hands the chunks out."""
+
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+        self.unsorted = 0
+        """Chunks from the first one that still hold each file's lines together."""
+        self._open = _Open()
+        self._timed = False
+
+    def build(self, sources: Sources) -> Iterator[float]:
+        """Begin anew with all lines indexed so far; yields the share done. Stopping early leaves it unbuilt."""
+        self._timed = sum(source is not None for source in sources) > 1
+        stops = [0 if source is None else source.index.line_count for source in sources]
+        plan = [[Range(number, 0, stop) for number, stop in enumerate(stops)]]
+        if not self._timed:
+            plan = [[Range(one.file, low, high)] for one in plan[0] for low, high in _cut(one.stop)]
+        elif sum(stops) > 2 * BUCKET:
+            keys = [np.zeros(stop, np.uint32) for stop in stops]
+            done = 0
+            for read in (lines for number, key in enumerate(keys) for lines in _fill_keys(sources[number], key)):
+                done += read
+                yield done / sum(stops)
+            plan = list(_buckets(keys))
+        self.chunks = [Chunk.of(ranges) for ranges in plan]
+        self.unsorted = len(self.chunks) if self._timed else 0
+        self._begin_open(sources, stops)
+
+    def sort_next(self, sources: Sources) -> int | None:
+        """Sort the last chunk that isn't yet. Returns its number; None when all are."""
+        if not self.unsorted:
+            return None
+        self.unsorted -= 1
+        chunk = self.chunks[self.unsorted]
+        times = [_times_of(sources, one) for one in chunk.ranges]
+        self.chunks[self.unsorted] = Chunk(chunk.ranges, chunk.ends, _sorted(times))
+        return self.unsorted
+
+    def grow(self, sources: Sources) -> int | None:
+        """Take in what has been indexed since. Returns the first chunk that changed; None without news."""
+        taking = self._open
+        arrived = taking.latest + 1
+        grown = False
+        for number, source in enumerate(sources):
+            stop = source.index.line_count if source is not None else 0
+            if source is not None and stop > taking.stops.get(number, 0):
+                grown = True
+                if self._timed:
+                    taking.take_timed(number, source, stop, arrived)
+                else:
+                    taking.take(number, stop)
+        if not grown:
+            return None
+        changed = len(self.chunks) - 1
+        whole = taking.chunk(timed=self._timed)
+        self.chunks[-1:] = [whole] if self._timed else [Chunk.of([one]) for one in _cut_range(whole.ranges[0])]
+        if whole.size >= CHUNK:
+            self._close()
+        return changed
+
+    def fits(self, sources: Sources) -> bool:
+        """Whether what has been indexed since the build can join at the end; else everything must be built anew."""
+        if self._timed != (sum(source is not None for source in sources) > 1):
+            return False
+        reached = self._open.stops
+        return all(
+            reached.get(number, 0) > 0 or source is None or self._joins(source) for number, source in enumerate(sources)
+        )
+
+    def _joins(self, source: Source) -> bool:
+        """A file that appeared, or had no lines so far, may join with few lines, none older than the last chunk."""
+        if not self._timed or not source.index.line_count:
+            return True
+        if source.index.line_count > CHUNK:
+            return False
+        own = own_times(source.index, 0, min(source.index.line_count, _SAMPLE), source.offset_us)
+        known = own[own != NO_TIME]
+        return not len(known) or int(known[0]) >= self._open.oldest
+
+    def _begin_open(self, sources: Sources, stops: Sequence[int]) -> None:
+        """The last chunk goes on growing when it is small; else an empty one follows."""
+        self._open = _Open(dict(enumerate(stops)))
+        if not self.chunks or self.chunks[-1].size >= CHUNK:
+            self._close()
+            return
+        for one in self.chunks[-1].ranges:
+            self._open.firsts[one.file] = one.first
+            if self._timed:
+                self._open.keep(one.file, one.stop, _times_of(sources, one))
+        if self._timed:
+            self.chunks[-1] = self._open.chunk(timed=True)
+            self.unsorted -= 1
+            if self.unsorted:
+                self._open.oldest = min(int(times[0]) for times in self._open.times.values())
+
+    def _close(self) -> None:
+        self._open = self._open.next()
+        self.chunks.append(Chunk.of(()))
+
+
+def _cut(size: int) -> Iterator[tuple[int, int]]:
+    return pairwise([*range(0, size, CHUNK), size])
+
+
+def _cut_range(one: Range) -> list[Range]:
+    return [Range(one.file, one.first + low, one.first + high) for low, high in _cut(one.size)]
+
+
+def _sorted(times: Sequence[Times]) -> npt.NDArray[np.uint32]:
+    """The order of the joined lines by time; lines of one time stay in the order of their files."""
+    return np.argsort(np.concatenate([np.zeros(0, np.int64), *times]), kind="stable").astype(np.uint32)
+
+
+def _times_of(sources: Sources, one: Range) -> Times:
+    source = sources[one.file]
+    assert source is not None
+    return line_times(source.index, one.first, one.stop, source.offset_us)
+
+
+def _fill_keys(source: Source | None, keys: Keys) -> Iterator[int]:
+    """Give each line the second it belongs to: never falling, 0 ahead of the first record. Yields lines done."""
+    highest = NO_TIME
+    for low in range(0, len(keys) if source is not None else 0, STEP):
+        assert source is not None
+        times = own_times(source.index, low, min(len(keys), low + STEP), source.offset_us)
+        times[0] = max(int(times[0]), highest)
+        times = rising(times)
+        highest = int(times[-1])
+        keys[low : low + len(times)] = np.maximum(times // _SECOND, 0)
+        yield len(times)
+
+
+def _buckets(keys: Sequence[Keys]) -> Iterator[list[Range]]:
+    """Ranges of all files for each bucket of whole seconds."""
+    samples = np.sort(np.concatenate([part[::_SAMPLE] for part in keys]))
+    limits = np.unique(samples[BUCKET // _SAMPLE :: BUCKET // _SAMPLE])
+    bounds = [np.concatenate([[0], np.searchsorted(part, limits, "left"), [len(part)]]) for part in keys]
+    for low, high in pairwise(range(len(limits) + 2)):
+        ranges = [Range(number, int(each[low]), int(each[high])) for number, each in enumerate(bounds)]
+        if any(one.size for one in ranges):
+            yield ranges

@@ -1,0 +1,229 @@
+"""Lines of a file that fold into one row: records with their continuation, tracebacks, repetitions, sections.
+
+Finding them is cheap where there are none: one pattern finds the lines where blocks begin, and only there the grammar
+of :mod:`mswb.launch.grouping` is asked. A file is scanned piece by piece; one that grows is scanned on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mswb.files.levels import Level
+from mswb.files.logindex import LogIndex
+from mswb.files.patterns import Pattern, compile_pattern
+from mswb.files.search import search
+from mswb.launch.grouping import Group, group_lines
+from mswb.launch.lines import cut_lines
+from mswb.launch.logview.shapes import same_as_before
+
+PIECE_LINES = 1 << 15
+"""Lines scanned at once."""
+BACK = 200
+"""Lines that a block's head is looked for ahead of a line that only goes on."""
+MIN_RUN = 4
+"""Lines alike, or of one section, that are worth a fold."""
+SECTION_GAP = 50
+"""Other lines in a row that do not end a section."""
+_SLAB = 128
+_LINE_BYTES = 1 << 14
+_MAX_BLOCK = 5000
+
+TEXT = "text"
+REPEAT = "repeat"
+SECTIONS = {
+    "KERNEL_LAUNCH": r"(?:Begin|End) launch kernel: |^\[KERNEL_LAUNCH\]|^\[V1290[27]\] ",
+    "GRAPH_BUILD": r"Status record: |Pass \S+ (?:start \.\.\.|end\.)|^\[GRAPH_BUILD\]|Start compiling",
+}
+"""What the lines of a section hold; its name is shown on the folded row."""
+_BEGINS = (
+    r'^Traceback \(most recent|^ +File "|^ +\+ Exception Group|^-{40}|^Fatal Python error: '
+    r"|^(?:Current thread|Thread) 0x"
+    r"|^(?:Exception in thread|Exception ignored in|Process \S+-\d).*|^# ?(?:\d+ )?In file |^[EWI][0-9A-Z]\d{4}: "
+)
+_INDENTED = r"^[ \t]+\S"
+_ERRORS = frozenset({"traceback", "fatal", "ascend", "section"})
+
+Ints = npt.NDArray[np.int64]
+
+
+class Span(NamedTuple):
+    """Lines ``first`` to ``stop`` (exclusive) of a file.
+
+    ``kind`` is a block's of the grammar, ``repeat``, or a section's name. ``level`` is what the lines behind a block's
+    head count as: the record's own level, ERROR for tracebacks; NONE where each line stands for itself.
+    """
+
+    first: int
+    stop: int
+    kind: str
+    level: int
+
+    @property
+    def folds(self) -> bool:
+        """Whether there is something to fold."""
+        return self.stop - self.first > 1 and self.kind != TEXT
+
+
+def span_at(index: LogIndex, line: int) -> Span | None:
+    """What a line folds with: its block, else lines alike around it, else its section; None when it stands alone."""
+    block = block_at(index, line)
+    if block is not None and block.folds:
+        return block
+    low, high = max(0, line - PIECE_LINES // 2), min(index.line_count, line + PIECE_LINES // 2)
+    runs = (run for run in _runs(index, low, high, []) if run.first <= line < run.stop)
+    return next(runs, None)
+
+
+def block_at(index: LogIndex, line: int, floor: int = 0) -> Span | None:
+    """The block of the grammar that holds a line; nothing ahead of ``floor`` belongs to it."""
+    back = max(floor, line - BACK)
+    records = np.flatnonzero(index.levels(back, line + 1))
+    begin = back + int(records[-1]) if len(records) else back
+    for group in group_lines(cut_lines(_raw_lines(index, begin), begin)):
+        if group.lines[-1].number >= line:
+            span = _span_of(index, group, line)
+            if span is not None:
+                return span
+        if group.lines[0].number > line:
+            return None
+    return None
+
+
+def _raw_lines(index: LogIndex, begin: int) -> Iterator[bytes]:
+    for slab in range(begin, min(index.line_count, begin + _MAX_BLOCK), _SLAB):
+        for raw in index.lines(slab, slab + _SLAB, _LINE_BYTES):
+            yield raw + b"\n"
+
+
+def _span_of(index: LogIndex, group: Group, line: int) -> Span | None:
+    """The lines of a group that stand together with ``line``; processes that share a file interleave."""
+    numbers = sorted({piece.number for piece in group.lines})
+    if line not in numbers:
+        return None
+    at = numbers.index(line)
+    first = last = at
+    while first and numbers[first - 1] == numbers[first] - 1:
+        first -= 1
+    while last + 1 < len(numbers) and numbers[last + 1] == numbers[last] + 1:
+        last += 1
+    head = int(index.level_of(numbers[first])) if group.record is not None else Level.NONE
+    level = max(head, Level.ERROR if group.kind in _ERRORS else Level.NONE)
+    return Span(numbers[first], numbers[last] + 1, group.kind, level)
+
+
+@dataclass(slots=True)
+class SpanScan:
+    """All spans of one file, found piece by piece and kept up while it grows.
+
+    Attributes:
+        spans: in order, none overlapping.
+        done: lines scanned; the spans that reach the end are looked at again when the file has grown.
+    """
+
+    spans: list[Span] = field(default_factory=list)
+    done: int = 0
+    _resume: int = 0
+
+    def step(self, index: LogIndex) -> int | None:
+        """Scan the next piece. Returns the first line whose spans may be new; None when there was nothing to do."""
+        if self.done >= index.line_count:
+            return None
+        low = self._resume
+        while self.spans and self.spans[-1].stop > low:
+            low = min(low, self.spans.pop().first)
+        high = min(index.line_count, max(low, self.done) + PIECE_LINES)
+        found = scan(index, low, high)
+        self.spans += found
+        self.done = max(high, found[-1].stop if found else 0)
+        self._resume = _resume_at(index, found, self.done, low)
+        return low
+
+
+def scan(index: LogIndex, low: int, high: int) -> list[Span]:
+    """The spans that begin among lines ``low`` to ``high`` (exclusive)."""
+    blocks: list[Span] = []
+    position = low
+    for line in _candidates(index, low, high):
+        if line >= position:
+            block = block_at(index, line, position)
+            if block is not None and block.folds:
+                blocks.append(block)
+            position = max(line + 1, block.stop if block is not None else 0)
+    return sorted([*blocks, *_runs(index, low, high, blocks)])
+
+
+def _resume_at(index: LogIndex, found: list[Span], done: int, low: int) -> int:
+    """Where to go on: nothing from here on is sure to be complete."""
+    near = max(low, done - BACK)
+    records = np.flatnonzero(index.levels(near, done))
+    last_record = near + int(records[-1]) if len(records) else done
+    open_spans = [span.first for span in found if span.stop >= done and span.first > low]
+    return min([last_record, *open_spans])
+
+
+def _candidates(index: LogIndex, low: int, high: int) -> list[int]:
+    """Lines where a block may begin or go on."""
+    levels = index.levels(low, high)
+    begins = _marked(index, _pattern(_BEGINS), low, high)
+    indented = _marked(index, _pattern(_INDENTED), low, high)
+    plain = levels == Level.NONE
+    after_record = np.concatenate([[False], levels[:-1] != Level.NONE]) & plain
+    after_error = np.concatenate([[False], levels[:-1] >= Level.ERROR]) & plain
+    lines: list[int] = (np.flatnonzero(plain & (begins | (indented & after_record) | after_error)) + low).tolist()
+    return lines
+
+
+def _runs(index: LogIndex, low: int, high: int, blocks: list[Span]) -> list[Span]:
+    """Repetitions and sections outside the blocks; an error is never hidden in one."""
+    free = index.levels(low, high) < Level.ERROR
+    for block in blocks:
+        free[block.first - low : block.stop - low] = False
+    spans: list[Span] = []
+    for name, text in SECTIONS.items():
+        marked = _marked(index, _pattern(text), low, high) & free
+        for first, stop in _bridged(marked, free):
+            spans.append(Span(low + first, low + stop, name, Level.NONE))
+            free[first:stop] = False
+    alike = same_as_before(index, low, high) & free
+    alike[1:] &= free[:-1]
+    for first, stop in _true_runs(alike):
+        if stop - first + 1 >= MIN_RUN:
+            spans.append(Span(low + first - 1, low + stop, REPEAT, Level.NONE))
+    return spans
+
+
+def _bridged(marked: npt.NDArray[np.bool_], free: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """From the first to the last mark of each section; a few other lines between do not end it, taken ones do."""
+    places = np.flatnonzero(marked)
+    if not len(places):
+        return
+    walls = np.cumsum(~free)
+    cut = (np.diff(places) > SECTION_GAP) | (np.diff(walls[places]) > 0)
+    starts = np.concatenate([[0], np.flatnonzero(cut) + 1])
+    stops = np.concatenate([starts[1:], [len(places)]])
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        if stop - start >= MIN_RUN:
+            yield int(places[start]), int(places[stop - 1]) + 1
+
+
+def _true_runs(mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+
+
+def _marked(index: LogIndex, pattern: Pattern, low: int, high: int) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(high - low, np.bool_)
+    for hits in search(index, pattern, first_line=low, stop_line=high):
+        mask[hits.lines - low] = True
+    return mask
+
+
+@lru_cache(maxsize=16)
+def _pattern(text: str) -> Pattern:
+    return compile_pattern(text)
