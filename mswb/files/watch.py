@@ -64,12 +64,16 @@ class _Folder:
 class Waker:
     """Waits for changes in some folders. Any thread may call its methods; one at a time waits.
 
+    Args:
+        events: whether to be woken by events at all; for many files that grow all the time, polling costs less.
+
     Attributes:
         notes: why folders are polled although events would be better, each reason once, as sentences for the user.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, events: bool = True) -> None:
         self.notes: list[str] = []
+        self._events = events
         self._folders: dict[str, _Folder] = {}
         self._condition = threading.Condition()
         self._changed: set[str] = set()
@@ -167,6 +171,9 @@ class Waker:
         entry.window_events = 0
         if entry.identity is None:
             entry.state = "missing"
+            return
+        if not self._events:
+            entry.state = "polled"
             return
         reason = self._obstacle(entry)
         entry.state = "events" if reason is None else "polled"

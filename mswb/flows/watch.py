@@ -184,6 +184,9 @@ class RunWatch:
     def _follow(self, members: Sequence[Member]) -> None:
         """Open the logs that are new."""
         new = [member.file for member in members if member.file is not None and member.file not in self._logs]
+        if len(new) > MANY and not self._logs:
+            self._files.close()
+            self._files = FollowSet([], events=False)
         tail = max(_SMALLEST_TAIL, TAIL * MANY // max(MANY, len(new)))
         for path in dict.fromkeys(new):
             log = RankLog(path, self._forms)
@@ -192,7 +195,7 @@ class RunWatch:
             if log.left:
                 self._uncounted.append(log)
         if len(self._logs) > MANY:
-            for path in self._logs:
+            for path in new:
                 self._files.hide(path)
 
     def _count(self, end: float) -> None:
