@@ -8,21 +8,21 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mswb.findings import MswbError
 from mswb.jobs import procs
 from mswb.jobs.procs import Table
 from mswb.jobs.runs import is_live, load_run
 from mswb.jobs.spec import MSWB_EVENTS, MSWB_RUN_ID
+from mswb.launch.foreign.command import script_started
 from mswb.launch.foreign.files import OpenLogs, open_logs
 from mswb.launch.foreign.group import address_of, job_of, runs_of
-from mswb.launch.foreign.parts import MSRUN_MODULE, RANK_WORDS, Part, cast, is_msrun
+from mswb.launch.foreign.parts import RANK_WORDS, Part, cast
 from mswb.launch.foreign.run import ForeignProcess, ForeignRun, Role
 from mswb.launch.foreign.sight import Eyes, Sight
 from mswb.launch.logview.source import ShownLog
-from mswb.launch.program import script_of
 from mswb.settings import host_name
 from mswb.signals import ProcessId
 
+_TICKS = os.sysconf("SC_CLK_TCK")
 LOGS_S = 5.0
 """How long the list of a process's open files holds: a new one is seen so late at most."""
 _ORDER: Mapping[Role, int] = {"launcher": 0, "scheduler": 1, "worker": 2, "single": 2}
@@ -45,6 +45,7 @@ class Finder:
 
     def __init__(self) -> None:
         self._eyes = Eyes()
+        self._booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
         self._logs: dict[ProcessId, tuple[float, OpenLogs]] = {}
 
     def find(self, table: Table | None = None) -> tuple[ForeignRun, ...]:
@@ -58,7 +59,7 @@ class Finder:
 
     def _run(self, parts: Sequence[Part], table: Table) -> ForeignRun:
         found = {part.sight.pid: self._open_logs(part.sight, table) for part in parts}
-        processes = tuple(sorted(_processes(parts, found), key=lambda one: (_ORDER[one.role], _rank(one), one.id)))
+        processes = tuple(sorted(self._processes(parts, found), key=lambda one: (_ORDER[one.role], _rank(one), one.id)))
         leading = next((part for part in parts if part.role in ("worker", "single")), parts[-1])
         first = min(processes, key=lambda one: (one.started, one.id))
         script = script_started(leading.sight.command)
@@ -82,6 +83,25 @@ class Finder:
             logs=_shown(processes),
         )
 
+    def _processes(self, parts: Sequence[Part], logs: Mapping[int, OpenLogs]) -> Iterator[ForeignProcess]:
+        taken: set[int] = set()
+        for part in sorted(parts, key=lambda one: one.sight.process.id.start_time):
+            sight, open_ = part.sight, logs[part.sight.pid]
+            rank = next((number for number in ranks_told(sight, open_) if number not in taken), None)
+            rank = rank if part.role == "worker" else None
+            taken |= set() if rank is None else {rank}
+            yield ForeignProcess(
+                id=sight.process.id,
+                role=part.role,
+                rank=rank,
+                uid=sight.uid,
+                started=self._booted + sight.process.id.start_time / _TICKS,
+                command=sight.command,
+                devices=next((sight.env[name] for name in _DEVICES if sight.env.get(name)), None),
+                log=open_.output,
+                logs=open_.every,
+            )
+
     def _open_logs(self, sight: Sight, table: Table) -> OpenLogs:
         seen = self._logs.get(sight.process.id)
         now = time.monotonic()
@@ -99,26 +119,6 @@ def _without_ours(sights: Mapping[int, Sight]) -> dict[int, Sight]:
 
 def _is_marked(sight: Sight) -> bool:
     return MSWB_RUN_ID in sight.env and os.path.isabs(sight.env.get(MSWB_EVENTS, ""))
-
-
-def _processes(parts: Sequence[Part], logs: Mapping[int, OpenLogs]) -> Iterator[ForeignProcess]:
-    taken: set[int] = set()
-    for part in sorted(parts, key=lambda one: one.sight.process.id.start_time):
-        sight, open_ = part.sight, logs[part.sight.pid]
-        rank = next((number for number in ranks_told(sight, open_) if number not in taken), None)
-        rank = rank if part.role == "worker" else None
-        taken |= set() if rank is None else {rank}
-        yield ForeignProcess(
-            id=sight.process.id,
-            role=part.role,
-            rank=rank,
-            uid=sight.uid,
-            started=procs.started_at(sight.process.id),
-            command=sight.command,
-            devices=next((sight.env[name] for name in _DEVICES if sight.env.get(name)), None),
-            log=open_.output,
-            logs=open_.every,
-        )
 
 
 def ranks_told(sight: Sight, logs: OpenLogs) -> Iterator[int]:
@@ -141,27 +141,6 @@ def _expected(env: Mapping[str, str]) -> int | None:
     return next((int(env[name]) for name in _COUNTS if env.get(name, "").isdecimal()), None)
 
 
-def script_started(command: Sequence[str]) -> str | None:
-    """The user's script in the command line of a worker or of msrun; None for a module, a text or a prompt."""
-    if is_msrun(command):
-        return next(iter(_words_behind_flags(command)), None)
-    try:
-        return script_of(command[1:])
-    except MswbError:
-        return None
-
-
-def _words_behind_flags(command: Sequence[str]) -> Sequence[str]:
-    """What follows msrun's flags, each of which has a value, behind ``=`` or as the next word."""
-    words = list(command[1:])
-    while words and os.path.basename(words[0]) != "msrun" and words[0] != MSRUN_MODULE:
-        words.pop(0)
-    words = words[1:] or list(command[1:])
-    while words and words[0].startswith("-"):
-        words = words[1 if "=" in words[0] else 2 :]
-    return words
-
-
 def _title(sight: Sight, script: str | None) -> str:
     if script is not None:
         return os.path.basename(script)
@@ -178,13 +157,19 @@ def _log_dir(processes: Sequence[ForeignProcess]) -> str | None:
 
 
 def _shown(processes: Sequence[ForeignProcess]) -> tuple[ShownLog, ...]:
-    """All logs, each once: the workers' first, the launcher's last."""
-    roles: Mapping[Role, str] = {"single": "other"}
-    ordered = sorted(processes, key=lambda one: (-_ORDER[one.role], _rank(one)))
-    logs = {
-        path: ShownLog(path, roles.get(one.role, one.role), one.rank) for one in reversed(ordered) for path in one.logs
-    }
-    return tuple(logs[path] for path in dict.fromkeys(path for one in ordered for path in one.logs))
+    """All logs, each once: the workers' first, the launcher's last. One that several write is nobody's own."""
+    writers: dict[str, list[ForeignProcess]] = {}
+    for process in sorted(processes, key=lambda one: (-_ORDER[one.role], _rank(one))):
+        for path in process.logs:
+            writers.setdefault(path, []).append(process)
+    return tuple(_shown_log(path, those) for path, those in writers.items())
+
+
+def _shown_log(path: str, writers: Sequence[ForeignProcess]) -> ShownLog:
+    roles = {one.role for one in writers}
+    if len(writers) > 1:
+        return ShownLog(path, "launcher" if "launcher" in roles else "other")
+    return ShownLog(path, "other" if "single" in roles else writers[0].role, writers[0].rank)
 
 
 def _cwd(pid: int) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from mswb.launch.foreign.command import script_started
 from mswb.launch.foreign.parts import Part, rank_word
 
 Key = tuple[object, ...]
@@ -57,13 +58,9 @@ def key_of(part: Part) -> Key:
         return ("launcher", *owner, part.launcher.process.id)
     if job is not None:
         return ("job", *owner, job)
-    # Ranks that a shell script starts: their session outlives the script.
-    return ("ranks", *owner, sight.env.get("RANK_TABLE_FILE"), sight.process.session, _without_rank(sight.command))
-
-
-def _without_rank(command: Sequence[str]) -> tuple[str, ...]:
-    """A command line without the numbers in it: a script may tell each rank its number."""
-    return tuple(word for word in command if not word.isdecimal())
+    # Ranks that a shell script starts have a rank table in common, or else the session, which outlives the script.
+    place = sight.env.get("RANK_TABLE_FILE") or sight.process.session
+    return ("ranks", *owner, place, script_started(sight.command))
 
 
 def _split(key: Key, group: list[Part]) -> list[list[Part]]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from mswb.jobs.procs import Table
+from mswb.launch.foreign.command import is_msrun
 from mswb.launch.foreign.run import Launcher, Role
 from mswb.launch.foreign.sight import Sight
 
@@ -21,7 +21,6 @@ Sights = Mapping[int, Sight]
 _ROLES: Mapping[str, Role] = {"MS_SCHED": "scheduler", "MS_WORKER": "worker"}
 RANK_WORDS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK_ID")
 """Each launcher's own variable for the rank of a process, the surest first; RANK_ID may be set for a whole login."""
-MSRUN_MODULE = "mindspore.parallel.cluster.run"
 _MPI = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "prun", "orted", "prted"})
 _SLURM = frozenset({"srun", "slurmstepd"})
 _OURS = os.path.join("mswb", "inside", "")
@@ -35,12 +34,6 @@ class Part:
     role: Role
     launcher: Sight | None = None
     kind: Launcher = "single"
-
-
-def is_msrun(command: Sequence[str]) -> bool:
-    """Whether a command line is real msrun's: its console script, or its module under a Python."""
-    head = [os.path.basename(word) for word in command[:2]]
-    return "msrun" in head or ("-m", MSRUN_MODULE) in pairwise(command[:10])
 
 
 def cast(sights: Sights, table: Table) -> list[Part]:
