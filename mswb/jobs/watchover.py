@@ -20,6 +20,7 @@ from mswb.signals import ProcessId
 
 FAMILY_S = 5.0
 """How often the descendants are looked up, so that one whose parent has died is still known as one."""
+_RANKS = ("worker", "scheduler")
 INTERRUPT_WAIT_S = 1.2
 """How long msrun takes from killing its workers on Ctrl+C to its own end, at most."""
 
@@ -64,7 +65,7 @@ class Keeper(Supervisor):
         return time.time() > (self._suspects[0].ended or 0.0) + INTERRUPT_WAIT_S or not self._launcher_lives()
 
     def _may_be_interrupt(self) -> bool:
-        killed = all(one.role == "worker" and one.exit_code == -signal.SIGKILL for one in self._suspects)
+        killed = all(one.exit_code == -signal.SIGKILL and one.role in _RANKS for one in self._suspects)
         return self.spec.under_msrun and killed and not self._logwatch.codes
 
     def _launcher_lives(self) -> bool:
