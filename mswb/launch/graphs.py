@@ -1,7 +1,8 @@
 """GRAPH_BUILD: what the graph compiler did, from its real records or from lines in the article's form.
 
 Real form (GLOG_v=1, or MS_SUBMODULE_LOG_v={PIPELINE:1}): about 25 actions, each with ``Status record: start X
-action.`` and ``end X action.``, then the number of graphs and nodes; inside an action, passes. Article's form:
+action.`` and ``end X action.``, then the number of graphs and nodes; inside an action, passes. What ``@jit`` compiles
+tells its 38 actions as ``Pass X start ...`` and ``Pass X end.`` from a source file of its own. Article's form:
 ``[GRAPH_BUILD] GraphId: 12345, NodeCount: 287, InputShapes: [(32,3)]``.
 """
 
@@ -24,6 +25,7 @@ _NETWORK = re.compile(r"Start compiling '([^']{1,1000})'")
 _ACTION = re.compile(r"Status record: (start|end) (\S+) action\.")
 _COUNTS = re.compile(r"Extra status record: total func graphs: (\d+), total nodes: (\d+)")
 _PASS = re.compile(r"Pass (\S+) (start \.\.\.|end\.)")
+_JIT_SOURCE = "/jit_executor_py.cc"
 _GRAPH = re.compile(r"Status record: (start|end) compile function graph: (\S+?)\.?$")
 _ARGUMENT = re.compile(r"Arg\[\d+\]: AbstractTensor\(shape: (\([\d, -]*\))")
 
@@ -48,7 +50,7 @@ class GraphBuild:
     """One compilation. ``number`` is the line it begins at; ``optimizers`` are the passes that ran, in order.
 
     ``failed_pass`` and ``reason`` are set when it failed: by the article's words, or by an exception in mid-action.
-    ``open_pass`` is the pass that has begun and not ended.
+    ``open_pass`` is the pass that has begun and not ended. ``jit``: compiled by ``@jit``, whose actions are others.
     """
 
     number: int
@@ -62,6 +64,7 @@ class GraphBuild:
     open_pass: str | None = None
     failed_pass: str | None = None
     reason: str | None = None
+    jit: bool = False
 
     @property
     def open_phase(self) -> Phase | None:
@@ -90,6 +93,7 @@ class _Build:
     open_passes: list[str] = field(default_factory=list)
     failed_pass: str | None = None
     reason: str | None = None
+    jit: bool = False
 
     def frozen(self) -> GraphBuild:
         return GraphBuild(
@@ -104,6 +108,7 @@ class _Build:
             self.open_passes[-1] if self.open_passes else None,
             self.failed_pass,
             self.reason,
+            self.jit,
         )
 
     @property
@@ -159,6 +164,9 @@ class GraphReader:
             self._take_action(block.number, record, match.group(1) == "start", match.group(2))
         elif match := _COUNTS.match(text):
             self._take_counts(record.pid, int(match.group(1)), int(match.group(2)))
+        elif is_jit_action(record) and (match := _PASS.match(text)):
+            self._take_action(block.number, record, match.group(2).startswith("start"), match.group(1))
+            self._of(block.number, record.pid).jit = True
         elif match := _PASS.match(text):
             _take_pass(self._of(block.number, record.pid), match.group(1), match.group(2).startswith("start"))
         elif match := _GRAPH.match(text):
@@ -223,6 +231,11 @@ class GraphReader:
         _extend(build.optimizers, list_items(values.get("Optimizer", "")))
         build.failed_pass = values.get("Failed at Pass", build.failed_pass)
         build.reason = values.get("Reason", build.reason)
+
+
+def is_jit_action(record: Record) -> bool:
+    """Whether this record is of an action of ``@jit``'s compiler."""
+    return record.source_file.endswith(_JIT_SOURCE) and record.text.startswith("Pass ")
 
 
 def graph_builds(blocks: Iterable[Block]) -> tuple[GraphBuild, ...]:

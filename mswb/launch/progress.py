@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mswb.launch.forms import BUILT_IN, Forms, Step
-from mswb.launch.graphs import MAX_BUILDS, GraphReader
+from mswb.launch.graphs import MAX_BUILDS, GraphReader, is_jit_action
 from mswb.launch.logs import Block
 
 __all__ = ["STEP_FORMS", "Phase", "Progress", "ProgressReader", "Step", "parse_step", "progress_of", "steps_of"]
@@ -23,8 +23,17 @@ _CLUSTER = re.compile(r"Topology build timed out\., retry\((\d+)/(\d+)\)")
 _REGISTERED = re.compile(r"Currently registered node number: (\d+), expected node number: (\d+)")
 ACTIONS = 25
 """Actions of one compilation in MindSpore 2.10; other versions differ by a few."""
+JIT_ACTIONS = 38
+"""The same for what ``@jit`` compiles."""
+_COMPILING = ("Status record: ", "Start compiling")
 _LAST_ACTIONS = frozenset({"task_emit", "execute"})
 _READY = re.compile(r"Cluster is successfully initialized\.|This node \S+ rank id: ")
+
+MARKS = (
+    r"Status record: |Start compiling|Extra status record|/jit_executor_py\.cc:\d+\] .{0,40}Pass |\[GRAPH_BUILD\]"
+    r"|Topology build timed out|Currently registered node number|Cluster is successfully|This node \S+ rank id: "
+)
+"""A pattern of RE2 for the lines about cluster and compiler, to find them in much else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +98,7 @@ class ProgressReader:
             self.progress = Progress("cluster", block.number, done, total, time=record.time)
         elif _READY.match(record.text):
             self.progress = Progress("starting", block.number, time=record.time)
-        elif record.module == "PIPELINE" and record.text.startswith(("Status record: ", "Start compiling")):
+        elif record.module == "PIPELINE" and (record.text.startswith(_COMPILING) or is_jit_action(record)):
             self.progress = self._compiling(block.number, record.time)
 
     def take_step(self, step: Step) -> None:
@@ -104,7 +113,8 @@ class ProgressReader:
         if running is None and build.phases and build.phases[-1].name in _LAST_ACTIONS:
             return Progress("running", number, time=time)
         name = running.name if running is not None else build.network or ""
-        return Progress("compiling", number, len(build.phases), ACTIONS, name, time=time)
+        total = JIT_ACTIONS if build.jit else ACTIONS
+        return Progress("compiling", number, len(build.phases), total, name, time=time)
 
 
 def progress_of(blocks: Iterable[Block]) -> Progress:

@@ -20,7 +20,7 @@ from mswb.files.safety import decode, open_regular
 from mswb.findings import MswbError
 from mswb.launch.forms import BUILT_IN, MAX_STEP_LINE, Forms, Step
 from mswb.launch.logs import blocks, cut_lines, parse_record
-from mswb.launch.progress import Progress, ProgressReader
+from mswb.launch.progress import MARKS, Progress, ProgressReader
 
 TAIL = 256 << 10
 """Bytes at the end of a log that are read first."""
@@ -37,10 +37,6 @@ _SPEEDS = 32
 _STEP_BYTES = 4 * MAX_STEP_LINE
 _HEADS = (b"\n[ERROR] ", b"\n[CRITICA", b"\n[EXCEPTI", b"\nTracebac", b"\n[WARNING")
 _HEAD_BYTES = len(_HEADS[0]) - 1
-_MARKS = (
-    r"Status record: |Start compiling|Extra status record|Topology build timed out|Currently registered node number"
-    r"|Cluster is successfully|This node \S+ rank id: |\[GRAPH_BUILD\]"
-)
 Counts = tuple[int, int, int]
 
 
@@ -299,4 +295,4 @@ def _lines_with(find: Finder, data: bytes, begin: int) -> Iterator[tuple[int, by
 
 @lru_cache(maxsize=1)
 def _marks() -> Finder:
-    return compile_pattern(_MARKS).find
+    return compile_pattern(MARKS).find
