@@ -54,11 +54,11 @@ class Shelf:
 def columns() -> tuple[Column, ...]:
     """The columns of the table; 80 columns hold the first five."""
     return (
-        Column("name", word("name"), width=23),
+        Column("name", word("name"), width=22),
         Column("kind", word("kind"), width=17),
         Column("status", word("status"), width=19, style=status_colour, show=status_text),
         Column("size", word("size"), "bytes", width=9),
-        Column("age", word("age"), "age", width=4, total=False),
+        Column("age", word("age"), "age", width=5, total=False),
         Column("files", word("files"), "number", width=6, hide_below=100),
         Column("folder", word("folder"), width=28, hide_below=100, cut="start"),
         Column("detail", word("detail"), width=60, hide_below=100),
@@ -157,10 +157,17 @@ class InventoryPane(Pane):
         self._reach()
         self._draw_details()
         self.refresh_bindings()
+        if before.details != state.details:
+            self.call_after_refresh(self._focus_front)
 
     def change(self, change: Callable[..., InventoryState], *arguments: Any) -> None:
         """Replace the state by ``change(state, *arguments)`` and draw it."""
         self.show(change(self.state, *arguments))
+
+    def _focus_front(self) -> None:
+        """Put the focus on what is to be seen, unless the person is elsewhere."""
+        if self.app.screen is self.screen and self.is_on_screen:
+            (self.details if self.has_class("-over") else self.table).focus()
 
     def _draw_empty(self) -> None:
         """An empty list leaves room to say what would be in it; the table stays, since the keys are its pane's."""
@@ -201,14 +208,16 @@ class InventoryPane(Pane):
         """Show an entry; outside the folder, what lies there is listed instead."""
         wanted = os.path.realpath(path)
         if not _inside(wanted, self.state.root):
-            root = wanted if os.path.isdir(wanted) else os.path.dirname(wanted)
-            self.change(states.rooted, root, wanted)
-            self.action_look()
+            self._look_at(wanted if os.path.isdir(wanted) else os.path.dirname(wanted), wanted)
         else:
             self.change(lambda state: states.with_details(states.wanting(state, wanted), True))
         return True
 
     # -- looking
+
+    def _look_at(self, root: str, wanted: str | None = None) -> None:
+        self.change(states.rooted, root, wanted)
+        self.action_look()
 
     def action_look(self) -> None:
         """Look again at what lies in the folder."""
@@ -230,6 +239,14 @@ class InventoryPane(Pane):
 
     def _finished(self, found: Found) -> None:
         self.change(states.finished, found)
+        wanted = self.state.wanted
+        if wanted is None or not self.is_mounted:
+            return
+        beside = os.path.dirname(wanted)
+        if beside.startswith(self.state.root) and beside != self.state.root:  # in a folder that a look leaves out
+            self._look_at(beside, wanted)
+        else:
+            self.change(lambda state: states.with_details(states.settled(state), False))
 
     def _failed(self, problem: Finding) -> None:
         self.change(states.failed, problem)
@@ -265,9 +282,8 @@ class InventoryPane(Pane):
         """Open the details over the list, or go into them where they stand beside it; again: back to the list."""
         if self.is_wide:
             (self.table if self.details.has_focus else self.details).focus()
-            return
-        self.change(states.with_details, not self.state.details)
-        (self.details if self.state.details else self.table).focus()
+        else:
+            self.change(states.with_details, not self.state.details)
 
     def action_open(self) -> None:
         """Open the logs of the entry in the Launch pane; what nothing reads yet has its path copied."""
@@ -307,8 +323,7 @@ class InventoryPane(Pane):
         if self.state.details:
             self.action_details()
         elif self.state.root != self.state.home:
-            self.change(states.rooted, self.state.home)
-            self.action_look()
+            self._look_at(self.state.home)
 
 
 def foot_text(item: Item, root: str) -> str:
