@@ -7,7 +7,7 @@ user's are of RE2, which no pattern can make hang.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -46,6 +46,19 @@ class Step:
     loss: float | None
     step_ms: float | None
     time: int | None = None
+
+    def updated(self, new: Step) -> Step:
+        """Each value as the newer line has it, or as it was."""
+        return Step(
+            new.number,
+            self.step if new.step is None else new.step,
+            self.steps if new.steps is None else new.steps,
+            self.epoch if new.epoch is None else new.epoch,
+            self.epochs if new.epochs is None else new.epochs,
+            self.loss if new.loss is None else new.loss,
+            self.step_ms if new.step_ms is None else new.step_ms,
+            self.time if new.time is None else new.time,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +112,16 @@ class Forms:
         told = (step.step, step.epoch, step.loss, step.step_ms)
         return None if all(value is None for value in told) else step
 
-    def beside(self, text: str) -> Values | None:
-        """Learning rate, throughput, step time and batch size that one line tells of, if any."""
+    def beside(self, text: str, among: Iterable[StepForm] | None = None) -> Values | None:
+        """Learning rate, throughput, step time and batch size that one line tells of, if any.
+
+        Args:
+            among: the forms of values to try, where the caller knows which ones its log has.
+        """
         text = text[:MAX_STEP_LINE]
         found: dict[str, str] = self._own_groups(text) or {}
-        low = text.lower()
-        for form in self.values:
-            match = form.pattern.search(text) if any(word in low for word in form.words) else None
+        for form in self.fitting(text) if among is None else among:
+            match = form.pattern.search(text)
             if match is not None:
                 found = {**match.groupdict(), **found}
         if not found.keys() & VALUE_GROUPS:
@@ -113,6 +129,12 @@ class Forms:
         batch = _whole(found.get("global_batch")) or _whole(found.get("batch"))
         values = (_real(found.get("lr")), _real(found.get("samples_s")), _milliseconds(found), batch or None)
         return Values(*values, "global_batch" in found)
+
+    def fitting(self, text: str) -> Iterator[StepForm]:
+        """The forms of values that fit one line."""
+        low = text[:MAX_STEP_LINE].lower()
+        likely = (form for form in self.values if any(word in low for word in form.words))
+        return (form for form in likely if form.pattern.search(text[:MAX_STEP_LINE]))
 
     @property
     def find(self) -> Finder:

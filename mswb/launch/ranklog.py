@@ -8,7 +8,6 @@ what streams by, only lines are parsed that may tell of progress, and only the l
 from __future__ import annotations
 
 import os
-import statistics
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from mswb.files.safety import decode, open_regular
 from mswb.findings import MswbError
 from mswb.launch.forms import BUILT_IN, MAX_STEP_LINE, Forms, Step
 from mswb.launch.logs import blocks, cut_lines, parse_record
+from mswb.launch.pace import Pace
 from mswb.launch.progress import MARKS, Progress, ProgressReader
 
 TAIL = 256 << 10
@@ -33,7 +33,6 @@ STEPS_TRIED = 40
 STEPS_KEPT = 3
 """Lines that do tell of one, and are taken, at most."""
 _LOOKS = (4 << 10, 64 << 10, 4 << 20)  # bytes from the end of an update in which a step line is looked for, in turn
-_SPEEDS = 32
 _STEP_BYTES = 4 * MAX_STEP_LINE
 _HEADS = (b"\n[ERROR] ", b"\n[CRITICA", b"\n[EXCEPTI", b"\nTracebac", b"\n[WARNING")
 _HEAD_BYTES = len(_HEADS[0]) - 1
@@ -48,7 +47,6 @@ class RankLog:
         last_output: when the log last grew, in seconds since the epoch; None for a log that is missing or empty.
         present: whether the log was seen at all.
         step: what is known of the last step, each value the last one printed.
-        speeds: milliseconds of the latest steps, printed or measured.
     """
 
     def __init__(self, path: str, forms: Forms = BUILT_IN) -> None:
@@ -62,11 +60,9 @@ class RankLog:
     def _forget(self) -> None:
         self.lines = self.errors = self.warnings = 0
         self.step: Step | None = None
-        self.speeds: deque[float] = deque(maxlen=_SPEEDS)
-        self._median: float | None = None
+        self._pace = Pace()
         self._reader = ProgressReader(self._forms, keep=1)
         self._initial = self._reader.progress
-        self._epochs_from_zero = False
         self._at_start = True
         self._partial = b""
         self._timed: tuple[float, Step] | None = None
@@ -93,16 +89,13 @@ class RankLog:
 
     @property
     def step_ms(self) -> float | None:
-        """Milliseconds of a step: the median of the latest ones."""
-        if self._median is None and self.speeds:
-            self._median = statistics.median(self.speeds)
-        return self._median
+        """Milliseconds of a step: the median of the latest ones, printed or measured."""
+        return self._pace.step_ms
 
     @property
     def eta_s(self) -> float | None:
         """Seconds to the end of the training; None while the number of steps or their time is unknown."""
-        to_go = None if self.step is None else remaining_steps(self.step, self._epochs_from_zero)
-        return None if to_go is None or self.step_ms is None else to_go * self.step_ms / 1e3
+        return self._pace.eta_s(self.step)
 
     def open(self, tail: int = TAIL) -> int:
         """Where to begin reading: the start of a line ``tail`` bytes before the end; what lies ahead is left to
@@ -212,11 +205,10 @@ class RankLog:
     def _take_steps(self, steps: Sequence[Step], arrived: float | None) -> None:
         for step in steps:
             if step.step_ms is not None:
-                self.speeds.append(step.step_ms)
-            self._epochs_from_zero = self._epochs_from_zero or step.epoch == 0
-            self.step = step if self.step is None else _newest(self.step, step)
+                self._pace.add_time(step.step_ms)
+            self._pace.note(step)
+            self.step = step if self.step is None else self.step.updated(step)
         timed = next((step for step in reversed(steps) if step.step is not None), None)
-        self._median = None
         if timed is not None:
             self._measure(timed, timed.time / 1e6 if timed.time is not None else arrived)
 
@@ -227,7 +219,7 @@ class RankLog:
             return
         done, elapsed = step.step - before[1].step, moment - before[0]
         if step.step_ms is None and step.epoch == before[1].epoch and done > 0 and elapsed > 0:
-            self.speeds.append(elapsed * 1e3 / done)
+            self._pace.add_time(elapsed * 1e3 / done)
 
     def _pread(self, offset: int, size: int) -> bytes:
         descriptor = open_regular(self.path)
@@ -235,18 +227,6 @@ class RankLog:
             return os.pread(descriptor, size, offset)
         finally:
             os.close(descriptor)
-
-
-def remaining_steps(step: Step, epochs_from_zero: bool) -> int | None:
-    """How many steps are still to do; None when the log does not tell how many there are."""
-    if step.step is None or step.steps is None:
-        return None
-    if step.epoch is None:
-        return max(0, step.steps - step.step)
-    if step.epochs is None:
-        return None
-    done = (step.epoch - (not epochs_from_zero)) * step.steps + step.step
-    return max(0, step.epochs * step.steps - done)
 
 
 def count(data: bytes, *, at_start: bool) -> Counts:
@@ -262,20 +242,6 @@ def count_piece(data: bytes, size: int) -> tuple[int, int]:
     """
     heads = [data.count(head, 0, size + _HEAD_BYTES) for head in _HEADS]
     return sum(heads[:-1]), heads[-1]
-
-
-def _newest(old: Step, new: Step) -> Step:
-    """Each value as it was printed last."""
-    return Step(
-        new.number,
-        old.step if new.step is None else new.step,
-        old.steps if new.steps is None else new.steps,
-        old.epoch if new.epoch is None else new.epoch,
-        old.epochs if new.epochs is None else new.epochs,
-        old.loss if new.loss is None else new.loss,
-        old.step_ms if new.step_ms is None else new.step_ms,
-        old.time if new.time is None else new.time,
-    )
 
 
 def _enough(found: Sequence[tuple[int, Step]]) -> bool:
