@@ -114,17 +114,16 @@ def _choose(pattern: Pattern, sample: bytes, scratch: _Scratch) -> tuple[Find, i
     """
     haystack = sample.lower() if pattern.ignore_case else sample
     rank = np.bincount(np.frombuffer(haystack, np.uint8), minlength=256)
-    at_start = pattern.at_start
     if pattern.exact:
         exact = [_Word(word, rank, pattern.ignore_case) for word in pattern.exact]
-        return lambda data, starts: _lines_with(exact, data, starts, at_start, scratch), THREADS
+        return lambda data, starts: _lines_with(exact, data, starts, pattern.at_start, scratch), THREADS
     mib = max(len(sample), 1) / (1 << 20)
     frequency = {option: sum(map(haystack.count, option)) / mib for option in pattern.options}
     option = min(frequency, key=lambda each: frequency[each], default=())
     if not option or frequency[option] > _DENSE_PER_MIB:
         return lambda data, starts: _scan(pattern, data, starts), _threads(_hits(pattern, sample) / mib)
     words = [_Word(word, rank, pattern.ignore_case) for word in option]
-    find = lambda data, starts: _confirmed(pattern, data, starts, _lines_with(words, data, starts, at_start, scratch))  # noqa: E731
+    find = lambda data, starts: _confirmed(pattern, data, starts, _lines_with(words, data, starts, False, scratch))  # noqa: E731
     return find, _threads(frequency[option])
 
 

@@ -38,6 +38,7 @@ class File:
     encoding: Encoding = "utf-8"
     scan: SpanScan = field(default_factory=SpanScan)
     spans: Folds = NO_FOLDS
+    unjudged: int = 0
     problem: Finding | None = None
     dirty: bool = True
 
@@ -164,7 +165,7 @@ class LogModel:
         """The file was cut or replaced: nothing known of its lines is true any more."""
         assert file.index is not None
         file.generation, file.encoding = file.index.generation, _sniffed(file.index)
-        file.scan, file.spans = SpanScan(), NO_FOLDS
+        file.scan, file.spans, file.unjudged = SpanScan(), NO_FOLDS, 0
         number = self.files.index(file)
         self._folded = {place: span for place, span in self._folded.items() if place.file != number}
         self._unfolded = {place for place in self._unfolded if place.file != number}
@@ -228,18 +229,30 @@ class LogModel:
         for number, file in enumerate(self.files):
             first = file.scan.step(file.index) if file.index is not None else None
             if first is not None:
-                file.spans = Folds.of([span for span in file.scan.spans if span.folds])
-                self._spans_changed(number, first)
+                file.unjudged = min(file.unjudged, first)
+                self._judge_spans(number, file)
                 return True
         return False
 
-    def _spans_changed(self, number: int, first: int) -> None:
+    def _judge_spans(self, number: int, file: File) -> None:
+        """Judge the chunks again whose spans are all known now."""
+        assert file.index is not None
+        done, whole = file.scan.done, file.scan.done >= file.index.line_count
+        stale = [
+            (at, one.stop)
+            for at, chunk in enumerate(self.order.chunks)
+            for one in chunk.ranges
+            if one.file == number and one.stop > file.unjudged and one.first < done and (whole or one.stop <= done)
+        ]
+        if not stale:
+            return
+        file.unjudged = max(stop for _, stop in stale)
+        file.spans = Folds.of([span for span in file.scan.spans if span.folds])
         if self._fold_all:
             self._set_folds()
             self.answers.question = replace(self.answers.question, folds=self._folds)
-        for at, chunk in enumerate(self.order.chunks):
-            if any(one.file == number and one.stop > first for one in chunk.ranges):
-                self.answers.judge_again(at)
+        for at, _ in stale:
+            self.answers.judge_again(at)
         self._layout += 1
 
     def _ask(self) -> None:

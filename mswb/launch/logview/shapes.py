@@ -16,6 +16,9 @@ HASHED = 1 << 12
 """Bytes of a line that are looked at."""
 
 
+Shapes = npt.NDArray[np.uint32]
+
+
 def same_as_before(index: LogIndex, first: int, stop: int) -> npt.NDArray[np.bool_]:
     """For each line from ``first`` to ``stop`` (exclusive) whether it repeats the one before; the first never does."""
     shapes = line_shapes(index, first, stop)
@@ -24,10 +27,10 @@ def same_as_before(index: LogIndex, first: int, stop: int) -> npt.NDArray[np.boo
     return same
 
 
-def line_shapes(index: LogIndex, first: int, stop: int) -> npt.NDArray[np.uint64]:
+def line_shapes(index: LogIndex, first: int, stop: int) -> Shapes:
     """A number for what each line says, numbers aside."""
     offsets = index.offsets(first, stop)
-    shapes = np.zeros(len(offsets), np.uint64)
+    shapes = np.zeros(len(offsets), np.uint32)
     end = index.span(stop, stop)[0]
     low = 0
     while low < len(offsets):
@@ -43,30 +46,24 @@ def line_shapes(index: LogIndex, first: int, stop: int) -> npt.NDArray[np.uint64
     return shapes
 
 
-def _shapes(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def _shapes(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> Shapes:
     starts = starts[starts < len(data) - 1]
-    shapes = np.zeros(len(starts), np.uint64)
-    if len(starts):
-        left, right = _FOLDED[data[:-1]], _FOLDED[data[1:]]
-        words = _VALUES[(left.astype(np.uint16) << 8) | right]
-        shapes = np.add.reduceat(words, starts)
-    return shapes
+    if not len(starts):
+        return np.zeros(0, np.uint32)
+    pairs: npt.NDArray[np.uint16] = np.ndarray((len(data) - 1,), "<u2", data, strides=(1,))  # at every byte
+    sums: Shapes = np.add.reduceat(np.take(_VALUES, pairs), starts)
+    return sums
 
 
-def _folded() -> npt.NDArray[np.uint8]:
-    table = np.arange(256, dtype=np.uint8)
-    table[ord("0") : ord("9") + 1] = ord("0")
+def _values() -> Shapes:
+    """A random number for each pair of bytes; none for two digits, nor for what reaches over the line's end."""
+    low, high = np.arange(1 << 16) & 0xFF, np.arange(1 << 16) >> 8
+    folded = [np.where((byte >= ord("0")) & (byte <= ord("9")), ord("0"), byte) for byte in (low, high)]
+    dice = np.random.default_rng(20261130)
+    table: Shapes = dice.integers(1, 1 << 32, 1 << 16, dtype=np.uint32)[folded[0] | folded[1] << 8]
+    table[(folded[0] == ord("0")) & (folded[1] == ord("0"))] = 0
+    table[(low == ord("\n")) | (high == ord("\n"))] = 0
     return table
 
 
-def _values() -> npt.NDArray[np.uint64]:
-    """A random number for each pair of bytes; none for two digits, nor for what reaches over the line's end."""
-    dice = np.random.default_rng(20261130)
-    table = dice.integers(1, 1 << 63, (256, 256), dtype=np.uint64)
-    table[ord("0"), ord("0")] = 0
-    table[:, ord("\n")] = 0
-    table[ord("\n"), :] = 0
-    return table.reshape(-1)
-
-
-_FOLDED, _VALUES = _folded(), _values()
+_VALUES = _values()

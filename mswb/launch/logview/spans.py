@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mswb.files.levels import Level
+from mswb.files.levels import Level, Levels
 from mswb.files.logindex import LogIndex
 from mswb.files.patterns import Pattern, compile_pattern
 from mswb.files.search import search
@@ -22,7 +22,7 @@ from mswb.launch.grouping import Group, group_lines
 from mswb.launch.lines import cut_lines
 from mswb.launch.logview.shapes import same_as_before
 
-PIECE_LINES = 1 << 15
+PIECE_LINES = 1 << 12
 """Lines scanned at once."""
 BACK = 200
 """Lines that a block's head is looked for ahead of a line that only goes on."""
@@ -30,8 +30,8 @@ MIN_RUN = 4
 """Lines alike, or of one section, that are worth a fold."""
 SECTION_GAP = 50
 """Other lines in a row that do not end a section."""
-_SLAB = 128
-_LINE_BYTES = 1 << 14
+_SLAB, _MAX_SLAB = 4, 256  # lines read at once: most blocks are short
+_LINE_BYTES = 1 << 16
 _MAX_BLOCK = 5000
 
 TEXT = "text"
@@ -96,9 +96,13 @@ def block_at(index: LogIndex, line: int, floor: int = 0) -> Span | None:
 
 
 def _raw_lines(index: LogIndex, begin: int) -> Iterator[bytes]:
-    for slab in range(begin, min(index.line_count, begin + _MAX_BLOCK), _SLAB):
-        for raw in index.lines(slab, slab + _SLAB, _LINE_BYTES):
+    size = _SLAB
+    end = min(index.line_count, begin + _MAX_BLOCK)
+    while begin < end:
+        for raw in index.lines(begin, min(end, begin + size), _LINE_BYTES):
             yield raw + b"\n"
+        begin += size
+        size = min(2 * size, _MAX_SLAB)
 
 
 def _span_of(index: LogIndex, group: Group, line: int) -> Span | None:
@@ -147,15 +151,29 @@ class SpanScan:
 
 def scan(index: LogIndex, low: int, high: int) -> list[Span]:
     """The spans that begin among lines ``low`` to ``high`` (exclusive)."""
+    levels = index.levels(low, high)
+    plain = levels == Level.NONE
+    indented = _marked(index, _pattern(_INDENTED), low, high) & plain
+    plainly = {one.first + 1: one for one in _indented_records(levels, indented, low)}
+    begins = _marked(index, _pattern(_BEGINS), low, high)
+    after_error = np.concatenate([[False], levels[:-1] >= Level.ERROR])
+    after_record = np.concatenate([[False], levels[:-1] != Level.NONE])
     blocks: list[Span] = []
     position = low
-    for line in _candidates(index, low, high):
+    for line in (np.flatnonzero(plain & (begins | after_error | (indented & after_record))) + low).tolist():
         if line >= position:
-            block = block_at(index, line, position)
+            block = plainly.get(line) or block_at(index, line, position)
             if block is not None and block.folds:
                 blocks.append(block)
             position = max(line + 1, block.stop if block is not None else 0)
     return sorted([*blocks, *_runs(index, low, high, blocks)])
+
+
+def _indented_records(levels: Levels, indented: npt.NDArray[np.bool_], low: int) -> Iterator[Span]:
+    """Records with nothing but indented lines up to the next record: what they are needs no grammar."""
+    for first, stop in _true_runs(indented):
+        if first and stop < len(levels) and levels[first - 1] != Level.NONE and levels[stop] != Level.NONE:
+            yield Span(low + first - 1, low + stop, "record", int(levels[first - 1]))
 
 
 def _resume_at(index: LogIndex, found: list[Span], done: int, low: int) -> int:
@@ -165,18 +183,6 @@ def _resume_at(index: LogIndex, found: list[Span], done: int, low: int) -> int:
     last_record = near + int(records[-1]) if len(records) else done
     open_spans = [span.first for span in found if span.stop >= done and span.first > low]
     return min([last_record, *open_spans])
-
-
-def _candidates(index: LogIndex, low: int, high: int) -> list[int]:
-    """Lines where a block may begin or go on."""
-    levels = index.levels(low, high)
-    begins = _marked(index, _pattern(_BEGINS), low, high)
-    indented = _marked(index, _pattern(_INDENTED), low, high)
-    plain = levels == Level.NONE
-    after_record = np.concatenate([[False], levels[:-1] != Level.NONE]) & plain
-    after_error = np.concatenate([[False], levels[:-1] >= Level.ERROR]) & plain
-    lines: list[int] = (np.flatnonzero(plain & (begins | (indented & after_record) | after_error)) + low).tolist()
-    return lines
 
 
 def _runs(index: LogIndex, low: int, high: int, blocks: list[Span]) -> list[Span]:

@@ -51,6 +51,8 @@ def expected(data: bytes, pattern: str, flags: int = 0) -> list[int]:
     [
         "ERROR",
         r"^\[ERROR\]",
+        r"^\[\w+\] DEVICE\(",
+        r"^epoch.* step: 1",
         r"retry\(1[0-9]+9/1200",
         "ERROR|CRITICAL|Traceback",
         "^$",
