@@ -152,9 +152,14 @@ def follow(run: runs.Run, cancelled: Callable[[], bool]) -> Iterator[LogLine | E
 
 
 def _follow_adopted(run: runs.Run, files: FollowSet, reader: _LineReader) -> None:
-    """Follow exactly the files that the processes write: many others may lie in the same folder."""
-    for role, rank, path in control.log_paths(run.reload()):
-        if os.path.abspath(path) not in files.paths:
+    """Follow exactly the files that the ranks write: many others may lie in the same folder.
+
+    The launcher's console holds a copy of every line of theirs, so it is followed only where they have no files.
+    """
+    paths = control.log_paths(run.reload())
+    own_files = any(role == "worker" for role, _, _ in paths)
+    for role, rank, path in paths:
+        if os.path.abspath(path) not in files.paths and not (own_files and role == "launcher"):
             reader.own(path, role, rank)
             files.add(path)
 
