@@ -110,6 +110,12 @@ def test_a_comparison_with_no_number_is_named_and_left_out() -> None:
     assert listed(table().filter("rank>many state:ok")) == [0]
 
 
+def test_a_column_without_a_title_is_searched_only_by_its_key() -> None:
+    data = TableData((Column("id", ""), Column("n", "N")), {"id": ["abc"], "n": ["x"], "extra": [1]})
+    assert listed(data.filter("abc")) == [] and listed(data.filter("id:abc")) == [0]
+    assert data.value(0, "extra") == 1
+
+
 def test_a_cancelled_filter_ends() -> None:
     assert listed(table().filter("rank", cancelled=lambda: True)) == []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
@@ -69,6 +69,8 @@ class TableBody(ScrollView, can_focus=True, inherit_bindings=False):
     column = ""
     marks: frozenset[Any] = frozenset()
     placed = Layout()
+    width = 0
+    """Cells of a line: what the scroll bar leaves."""
     _empty = ""
 
     def __init__(self, columns: tuple[Column, ...], keys_column: str | None) -> None:
@@ -81,13 +83,6 @@ class TableBody(ScrollView, can_focus=True, inherit_bindings=False):
         self._styles: dict[tuple[State, str], Style] = {}
 
     # -- what is shown
-
-    @property
-    def width(self) -> int:
-        """Cells of a line: what the scroll bar leaves."""
-        height = 0 if self.view is None else self.view.height
-        bar = self.styles.scrollbar_size_vertical if height + HEAD > self.size.height else 0
-        return max(0, self.size.width - bar)
 
     @property
     def page(self) -> int:
@@ -122,18 +117,20 @@ class TableBody(ScrollView, can_focus=True, inherit_bindings=False):
             self.redraw()
 
     def move(self, line: int) -> None:
-        """Put the cursor on a line and bring it into sight."""
-        self.cursor = line
-        self.reveal()
-        self.redraw()
+        """Put the cursor on a line and bring it into sight; where nothing scrolls, two lines are drawn."""
+        before, self.cursor = self.cursor, line
+        if not self.reveal():
+            self.redraw({before - self.top + HEAD, line - self.top + HEAD})
 
-    def reveal(self) -> None:
-        """Scroll as little as needed to have the cursor in sight."""
+    def reveal(self) -> bool:
+        """Scroll as little as needed to have the cursor in sight; True when that draws all lines anew."""
         if self.size.height <= HEAD:
-            return
-        top = min(max(self.top, self.cursor - self.page + 1), self.cursor)
-        if top != self.top:
+            return False
+        before = self.top
+        top = min(max(before, self.cursor - self.page + 1), self.cursor)
+        if top != before:
             self.scroll_to(y=top, animate=False, force=True)
+        return self.top != before
 
     def in_sight(self) -> bool:
         """Whether the cursor's line shows."""
@@ -152,16 +149,19 @@ class TableBody(ScrollView, can_focus=True, inherit_bindings=False):
         """The columns that this terminal has room for by their ``hide_below``."""
         return tuple(slot.column for slot in self.placed.slots)
 
-    def redraw(self) -> None:
-        """Draw the lines whose look has changed since they were drawn."""
-        for y in range(self.size.height):
-            if self._drawn.get(y) != self._line(y):
+    def redraw(self, among: Iterable[int] | None = None) -> None:
+        """Draw the lines whose look has changed since they were drawn; ``among`` says which those may be."""
+        height = self.size.height
+        for y in range(height) if among is None else among:
+            if 0 <= y < height and self._drawn.get(y) != self._line(y):
                 self.refresh(Region(0, y, self.width, 1))
 
     def _place(self) -> None:
         """Lay the columns out anew; everything is drawn when they moved."""
         if self.view is None or not self.size.width:
             return
+        bar = self.styles.scrollbar_size_vertical if self.view.height + HEAD > self.size.height else 0
+        self.width = max(0, self.size.width - bar)
         layout = place(self._columns, self._wanted, self.width, self.app.size.width)
         if layout != self.placed:
             self.placed = layout
@@ -209,12 +209,13 @@ class TableBody(ScrollView, can_focus=True, inherit_bindings=False):
         width, fixed, scroll = self.width, self.placed.fixed, round(self.scroll_x)
         base = self._style(line.state, "")
         if not scroll:
-            strip = self._join(line.pieces, 0, line.state).crop_extend(0, width, base)
+            strip = self._join(line.pieces, 0, line.state, width)
         else:
-            still = self._join([piece for piece in line.pieces if piece.x < fixed], 0, line.state)
-            moving = self._join([piece for piece in line.pieces if piece.x >= fixed], fixed, line.state)
-            parts = [still.crop_extend(0, fixed, base), moving.crop_extend(scroll, scroll + width - fixed, base)]
-            strip = Strip.join(parts).crop_extend(0, width, base)
+            still = self._join([piece for piece in line.pieces if piece.x < fixed], 0, line.state, fixed)
+            moving = self._join([piece for piece in line.pieces if piece.x >= fixed], fixed, line.state, width + scroll)
+            strip = Strip.join([still.crop(0, fixed), moving.crop(scroll)])
+        if strip.cell_length > width:
+            strip = strip.crop(0, width)
         return self._hinted(strip, base, scroll) if line.state == "head" else strip
 
     def _hinted(self, strip: Strip, base: Style, scroll: int) -> Strip:
@@ -226,14 +227,20 @@ class TableBody(ScrollView, can_focus=True, inherit_bindings=False):
             strip = Strip.join([strip.crop(0, width - 1), Strip([Segment(">", base)], 1)])
         return strip
 
-    def _join(self, pieces: Sequence[Piece], start: int, state: State) -> Strip:
-        segments, at = [], start
+    def _join(self, pieces: Sequence[Piece], start: int, state: State, end: int) -> Strip:
+        """Pieces from cell ``start`` on, blanks between them and up to ``end``; equal styles become one segment."""
+        runs: list[tuple[str, Style]] = []
+        base, at = self._style(state, ""), start
         for piece in pieces:
-            if piece.x > at:
-                segments.append(Segment(" " * (piece.x - at), self._style(state, "")))
-            segments.append(Segment(piece.text, self._style(state, piece.style)))
+            style = self._style(state, piece.style) if piece.style else base
+            text = " " * (piece.x - at) if style is base else ""
+            if piece.x > at and not text:
+                _add(runs, " " * (piece.x - at), base)
+            _add(runs, text + piece.text, style)
             at = max(at, piece.x) + cell_len(piece.text)
-        return Strip(segments, at - start)
+        if at < end:
+            _add(runs, " " * (end - at), base)
+        return Strip([Segment(text, style) for text, style in runs], max(at, end) - start)
 
     def _style(self, state: State, name: str) -> Style:
         """The style of a piece: of its line, with the colour of a theme variable or as a part with a style of its own.
@@ -282,6 +289,13 @@ class TableBody(ScrollView, can_focus=True, inherit_bindings=False):
         x = event.x if event.x < self.placed.fixed else event.x + round(self.scroll_x)
         hit = [slot for slot in self.placed.slots if slot.x <= x]
         self.post_message(self.Pressed(line, hit[-1].column.key if hit else None, event.chain, x in SIGN))
+
+
+def _add(runs: list[tuple[str, Style]], text: str, style: Style) -> None:
+    if runs and runs[-1][1] is style:
+        runs[-1] = (runs[-1][0] + text, style)
+    elif text:
+        runs.append((text, style))
 
 
 _PARTS = ("mark", "head-cursor")

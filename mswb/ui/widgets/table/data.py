@@ -31,7 +31,7 @@ class Column:
 
     Args:
         key: the name of its array.
-        title: the head, in the user's language.
+        title: the head, in the user's language. Text without a column's name is not looked for where it is "".
         width: terminal cells; None: as wide as the values need.
         align: numbers stand right unless told otherwise.
         style: the theme variable of a value's colour ("error", "text-muted"; "" for none). It and ``show`` are not
@@ -85,7 +85,7 @@ class Column:
 
 
 class TableData:
-    """Columns over arrays.
+    """Columns over arrays; arrays without a column are kept for their owner (names of the rows, for one).
 
     Raises:
         ValueError: an array is missing, or the arrays differ in length.
@@ -93,7 +93,7 @@ class TableData:
 
     def __init__(self, columns: Sequence[Column], arrays: Arrays) -> None:
         self.columns = tuple(columns)
-        self.arrays = {column.key: arrays[column.key] for column in columns if column.key in arrays}
+        self.arrays = dict(arrays)
         self.length = _length(self.columns, self.arrays)
         self.fast = self.length > MANY or any(map(_has_arrays, self.arrays.values()))
         self._by_key = {column.key: column for column in self.columns}

@@ -28,8 +28,9 @@ def _sorted_list(keys: Sequence[Any], rows: Rows, reverse: bool) -> list[int]:
 def _sorted_array(keys: Any, rows: Rows, reverse: bool) -> Any:
     import numpy as np
 
-    rows = np.asarray(rows, np.int32)
-    taken = keys[rows]
+    every = isinstance(rows, range)
+    rows = np.arange(len(rows), dtype=np.int32) if every else np.asarray(rows, np.int32)
+    taken = keys if every else keys[rows]
     missing = np.isnan(taken) if taken.dtype.kind == "f" else np.zeros(len(taken), bool)
     known = np.flatnonzero(~missing) if missing.any() else None
     if known is not None:

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 
 Mask = Any
 """A truth value for each row: a list or a boolean array."""
+_CHUNK = 10_000
+"""Numbers that are drawn between two questions whether the answer is still wanted."""
 _UNKNOWN = {"none", "nan", "unknown", "-"}
 _TERM = re.compile(r'!?(?:[^\s"]|"[^"]*(?:"|$))+')
 _PARTS = re.compile(r"(?P<column>[^:<>=!\"]+)(?P<sign>!=|<=|>=|[:<>=])(?P<text>.*)", re.DOTALL)
+_NUMBER = re.compile(r"[-+.,:]*\d[-+.,:\w ]*")
 _SPACED = re.compile(r"(?P<column>[^\s:<>=!\"]+)\s*(?P<sign>!=|<=|>=|[<>=])\s*(?=[^\s<>=])")
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -117,12 +120,12 @@ def _term(word: str, negated: bool, columns: Sequence[Column]) -> tuple[Term, st
 
 def _holds(term: Term, data: TableData, cancelled: Callable[[], bool]) -> Mask:
     if term.column is not None:
-        mask = _column_holds(term, data.column(term.column), data)
+        mask = _column_holds(term, data.column(term.column), data, cancelled)
     else:
         mask = None
         for column in data.columns:
             if not cancelled() and _may_contain(column, term.text):
-                found = _column_holds(term, column, data)
+                found = _column_holds(term, column, data, cancelled)
                 mask = found if mask is None else _either(mask, found)
     if mask is None:
         mask = _constant(False, data)
@@ -130,11 +133,16 @@ def _holds(term: Term, data: TableData, cancelled: Callable[[], bool]) -> Mask:
 
 
 def _may_contain(column: Column, text: str) -> bool:
-    """Text without a digit is not looked for among numbers: no unit is worth it."""
-    return not column.numeric or column.show is not None or any(letter.isdigit() for letter in text)
+    """Whether to look here for text that names no column.
+
+    A column without a title is not for people; and among numbers only text that may be (part of) one is looked for.
+    """
+    if not column.title:
+        return False
+    return not column.numeric or column.show is not None or _NUMBER.fullmatch(text) is not None
 
 
-def _column_holds(term: Term, column: Column, data: TableData) -> Mask:
+def _column_holds(term: Term, column: Column, data: TableData, cancelled: Callable[[], bool]) -> Mask:
     if term.sign != ":" and term.text in _UNKNOWN and term.sign in ("=", "!="):
         known = _known(data, column)
         return known if term.sign == "!=" else _not(known)
@@ -142,7 +150,7 @@ def _column_holds(term: Term, column: Column, data: TableData) -> Mask:
         return _by_word(data.coded(column.key), _word_test(term, column))
     if term.number is not None:
         return _compared(data.keys(column.key), _COMPARE[term.sign], term.number)
-    return _drawn_numbers(term.text, column, data)
+    return _drawn_numbers(term.text, column, data, cancelled)
 
 
 def _word_test(term: Term, column: Column) -> Callable[[str], bool]:
@@ -166,7 +174,7 @@ def _compared(keys: Any, compare: Callable[[Any, Any], Any], number: float) -> M
     return [value is not None and bool(compare(value, number)) for value in keys]
 
 
-def _drawn_numbers(text: str, column: Column, data: TableData) -> Mask:
+def _drawn_numbers(text: str, column: Column, data: TableData, cancelled: Callable[[], bool]) -> Mask:
     """Numbers by the text that is drawn for them; among very many each different one is drawn once."""
     wanted = text.replace(",", "")
 
@@ -178,7 +186,13 @@ def _drawn_numbers(text: str, column: Column, data: TableData) -> Mask:
     import numpy as np
 
     values, which = np.unique(data.keys(column.key), return_inverse=True)
-    return np.fromiter(map(test, values.tolist()), bool, len(values))[which]
+    found = np.zeros(len(values), bool)
+    for start in range(0, len(values), _CHUNK):
+        if cancelled():
+            break
+        part = values[start : start + _CHUNK].tolist()
+        found[start : start + _CHUNK] = np.fromiter(map(test, part), bool, len(part))
+    return found[which]
 
 
 def _known(data: TableData, column: Column) -> Mask:

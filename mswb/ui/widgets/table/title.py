@@ -21,21 +21,23 @@ class TableTitle(Widget):
     """
     COMPONENT_CLASSES = {"table-title--notes", "table-title--problem"}  # noqa: RUF012 (Textual's own form)
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *, always: bool = True) -> None:
         super().__init__()
         self.title = title
+        self._always = always
+        self.display = always
         self._count = ""
         self._notes = ""
         self._problem = ""
+        self._drawn = ""
 
     def show(self, view: View, shape: Shape, marks: int, busy: bool) -> None:
         """Say what the table shows, and what was asked of it."""
         found = (count_text(view), notes_text(view, shape, marks, busy), view.problem, self.title)
         if found != (self._count, self._notes, self._problem, self._drawn):
             self._count, self._notes, self._problem, self._drawn = found
+            self.display = self._always or bool(self._notes or self._problem)
             self.refresh()
-
-    _drawn = ""
 
     def render(self) -> Text:
         line = Text(no_wrap=True, overflow="ellipsis", end="")

@@ -33,11 +33,11 @@ class Table(Widget):
 
     Args:
         columns: the columns; the first one never scrolls away.
-        keys_column: the key of a column whose values name the rows for good. The cursor and the marks stay with
-            these names when the data changes; without it they stay with the row numbers.
+        keys_column: the key of an array (of a column or not) whose values name the rows for good. The cursor and the
+            marks stay with these names when the data changes; without it they stay with the row numbers.
         title: shown before the count in the title line.
         empty: shown when there are no rows.
-        title_line: False leaves the title line out.
+        title_line: False leaves the title line out while there is no filter, group, mark or work to tell of.
     """
 
     DEFAULT_CSS = """
@@ -97,8 +97,7 @@ class Table(Widget):
         self.columns = tuple(columns)
         self.shape = Shape()
         self._body = TableBody(self.columns, keys_column)
-        self._title = TableTitle(title)
-        self._title.display = title_line
+        self._title = TableTitle(title, always=title_line)
         self._empty = word("no rows") if empty is None else empty
         self._data = TableData(self.columns, {column.key: [] for column in self.columns})
         self._shaper = Shaper(self, self._install)
