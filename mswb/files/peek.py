@@ -36,6 +36,11 @@ class Peek:
         self.head = b""
         self.head = self.at(0, HEAD)
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the first bytes hold none that a text never has."""
+        return not any(byte < 9 or 13 < byte < 27 for byte in self.head[:512])
+
     def at(self, offset: int, length: int) -> bytes:
         """Up to ``length`` bytes from ``offset``; fewer at the end of the file, none once the budget is spent."""
         if offset < 0 or offset >= self.size:

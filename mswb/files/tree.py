@@ -12,11 +12,13 @@ from mswb.files.items import FileFacts
 BLOCK = 512
 """The unit of st_blocks, whatever the file system's own (stat(2))."""
 CHECK_EVERY = 256
+MANY = 1_000_000
+"""Entries of one folder, and files of one sum, that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One folder: the names of its sub-folders and of its regular files, sorted; ``problem`` when it can't be read."""
+    """One folder: the names of its sub-folders and regular files, sorted; ``problem`` when some could not be read."""
 
     path: str
     folders: tuple[str, ...] = ()
@@ -41,19 +43,24 @@ class Sum:
     whole: bool = True
 
 
-def listing(path: str) -> Listing:
-    """The folder's names; pipes, sockets, devices and links are left out."""
-    folders, files = [], []
+def listing(path: str, limit: int = MANY) -> Listing:
+    """The folder's names, of at most ``limit`` entries; pipes, sockets, devices and links are left out."""
+    folders: list[str] = []
+    files: list[str] = []
+    problem = ""
     try:
         with os.scandir(path) as entries:
-            for entry in entries:
+            for count, entry in enumerate(entries):
+                if count == limit:
+                    problem = f"it holds more than {limit:,} entries"
+                    break
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
                 elif entry.is_file(follow_symlinks=False):
                     files.append(entry.name)
-    except OSError as problem:
-        return Listing(path, tuple(sorted(folders)), tuple(sorted(files)), problem.strerror or str(problem))
-    return Listing(path, tuple(sorted(folders)), tuple(sorted(files)))
+    except OSError as error:
+        problem = error.strerror or str(error)
+    return Listing(path, tuple(sorted(folders)), tuple(sorted(files)), problem)
 
 
 def facts(folder: str, name: str) -> FileFacts | None:
@@ -71,7 +78,7 @@ def facts(folder: str, name: str) -> FileFacts | None:
 def total(
     path: str,
     prefixes: tuple[str, ...] = (),
-    limit: int = 1_000_000,
+    limit: int = MANY,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Sum:
     """All below ``path``, at most ``limit`` files; with ``prefixes`` only files in it whose names begin so."""

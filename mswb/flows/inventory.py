@@ -202,6 +202,8 @@ class _Walk:
         """Look at one folder; the folders in it that are still to be looked at."""
         here = listing(path)
         self.folders += 1
+        if self.folders >= self.limit:
+            self._end("folders", self.limit)
         if here.problem:
             self._note("inventory-unreadable", path, here.problem)
         if level and not _ENVIRONMENT.isdisjoint(here.names):

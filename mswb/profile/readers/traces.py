@@ -23,9 +23,8 @@ _CPU_WORDS = (b'"CPU OP"', b'"Scope Layer"')
 _NUMBER = re.compile(rb'"ts"\s*:\s*"?(-?\d+(?:\.\d+)?)')
 _RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^}]*"rank"\s*:\s*(\d{1,6})')
 
-# perfetto trace.proto: Trace {1: TracePacket}; the packet fields that nearly every trace begins with.
-_PACKET_NUMBERS = {8: 0, 10: 0, 13: 0, 41: 0, 42: 0, 58: 0, 79: 0}
-_PACKET_MESSAGES = {1, 2, 6, 11, 12, 33, 35, 36, 43, 44, 45, 46, 50, 53, 56, 59, 60, 61, 62, 65, 66, 69, 74, 84, 89, 90}
+# perfetto's TracePacket: the numbers that it keeps beside its one message. Timestamp (8) or sequence (10) is in most.
+_PACKET_NUMBERS = frozenset({3, 8, 10, 13, 41, 42, 58, 79, 87, 98})
 _PERFETTO_NAMES = (".pftrace", ".perfetto-trace", ".perfetto")
 
 
@@ -45,14 +44,14 @@ def chrome(peek: Peek) -> Guess | None:
     first = head.split(b"\n", 1)[0]
     if _PHASE.search(first) and _NUMBER.search(first):
         return Guess("chrome-trace", "one event a line", "lines of JSON events with ph and ts")
-    if _EVENTS.search(tail):
-        return _flavour(peek, start + tail, "an object with traceEvents")
+    if _EVENTS.search(tail) or (_PHASE.search(tail) and _NUMBER.search(tail)):
+        return _flavour(peek, start + tail, "an object that ends in events with ph")
     return None
 
 
 def perfetto(peek: Peek) -> Guess | None:
     """A Perfetto trace: a list of packets, each with fields that only packets have."""
-    if peek.head[:1] != b"\x0a":
+    if peek.head[:1] != b"\x0a" or peek.is_text:
         return None
     top = wire.scan(peek, limit=6)
     if not top.fits({1: wire.BYTES}):
@@ -66,14 +65,12 @@ def perfetto(peek: Peek) -> Guess | None:
 
 
 def _is_packet(peek: Peek, field: wire.Field) -> bool:
-    inside = wire.scan(peek, field.start, field.end, limit=8)
-    signs = sum(_PACKET_NUMBERS.get(one.number) == one.wire for one in inside.fields)
-    known = all(
-        one.number in _PACKET_NUMBERS or (one.number in _PACKET_MESSAGES and one.wire == wire.BYTES)
-        for one in inside.fields
-        if one.number < 90
+    inside = wire.scan(peek, field.start, field.end, limit=12)
+    numbers = {one.number for one in inside.fields if one.wire == wire.VARINT}
+    others = {one.wire for one in inside.fields if one.number not in _PACKET_NUMBERS}
+    return (
+        bool(numbers) and numbers <= _PACKET_NUMBERS and others <= {wire.BYTES} and inside.ending in ("whole", "unread")
     )
-    return signs > 0 and known
 
 
 def _bare(peek: Peek, head: bytes) -> Guess | None:

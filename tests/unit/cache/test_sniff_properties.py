@@ -34,6 +34,7 @@ def _check(name: str, data: bytes) -> None:
         assert guess is None or (guess.kind in module.KINDS and isinstance(guess.detail, str) and guess.reason)
 
 
+@settings(deadline=None)
 @given(NAMES, st.binary(max_size=400))
 def test_any_bytes(name: str, data: bytes) -> None:
     _check(name, data)
@@ -48,6 +49,7 @@ PREFIXES = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(NAMES, PREFIXES, st.binary(max_size=400))
 def test_any_bytes_after_a_magic(name: str, prefix: bytes, data: bytes) -> None:
     _check(name, prefix + data)

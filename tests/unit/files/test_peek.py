@@ -80,6 +80,11 @@ def test_what_is_not_compressed(data: bytes) -> None:
     assert unpacked(of_bytes("x", data)) is None
 
 
+def test_texts() -> None:
+    assert of_bytes("x", "text\twith\nlines 中文".encode()).is_text and of_bytes("x", b"").is_text
+    assert not of_bytes("x", b"\x0a\x01").is_text
+
+
 def test_compression_names() -> None:
     assert compression(of_bytes("x", gzip.compress(b"1"))) == "gzip"
     assert compression(of_bytes("x", zlib.compress(b"1"))) == "zlib"

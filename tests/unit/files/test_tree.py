@@ -54,6 +54,13 @@ def test_limits(tmp_path: Path) -> None:
     assert not total(str(tmp_path), cancelled=lambda: True).whole
 
 
+def test_a_folder_with_too_many_entries(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / str(number)).write_bytes(b"x")
+    here = listing(str(tmp_path), limit=10)
+    assert len(here.files) == 10 and "more than 10 entries" in here.problem
+
+
 def test_an_absent_folder() -> None:
     assert listing("/nonexistent/folder").problem
     assert total("/nonexistent/folder").unreadable == 1

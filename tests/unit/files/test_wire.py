@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mswb.files import wire
@@ -76,6 +76,7 @@ def test_text_refuses_what_is_none() -> None:
     assert wire.text(of_bytes("m", data), message.first(2)) is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 1 << 28), st.one_of(st.integers(0, (1 << 63) - 1), st.binary(max_size=30)))))
 def test_round_trip(parts: list[tuple[int, int | bytes]]) -> None:
     data = b"".join(field(number, value) for number, value in parts)
@@ -85,6 +86,7 @@ def test_round_trip(parts: list[tuple[int, int | bytes]]) -> None:
     assert read == [value for _, value in parts]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes(data: bytes) -> None:
     message = wire.scan(of_bytes("m", data))

@@ -113,10 +113,26 @@ def test_keys_before_the_events_may_be_long() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "{}", "[1, 2]", '{"a": 1}', "a,b\n1,2\n", "hello", "", "Name,Type\nx,y\n", json.dumps([{"phone": "X"}])],
+    [
+        "\n\x09a line\tof a text that begins with a line feed\n" * 3,
+        "[]",
+        "{}",
+        "[1, 2]",
+        '{"a": 1}',
+        "a,b\n1,2\n",
+        "hello",
+        "",
+        "Name,Type\nx,y\n",
+        json.dumps([{"phone": "X"}]),
+    ],
 )
 def test_what_is_none(text: str) -> None:
     assert guess_bytes(detect, text.encode()) is None
+
+
+def test_events_far_behind_other_keys() -> None:
+    text = json.dumps({"metadata": ["x" * 100] * 1000, "traceEvents": [EVENT] * 500})
+    assert kind(guess_bytes(detect, text.encode())) == "chrome-trace"
 
 
 def test_rank_of_a_kineto_trace() -> None:
@@ -130,6 +146,7 @@ def test_perfetto() -> None:
     descriptor = field(10, 1) + field(60, field(1, 77))
     data = field(1, packet) + field(1, descriptor) + field(1, packet)
     assert kind(guess_bytes(detect, data)) == "perfetto-trace"
+    assert kind(guess_bytes(detect, field(1, field(3, 9999) + field(6, field(1, b"clock"))))) == "perfetto-trace"
     cut = guess_bytes(detect, data[:-2])
     assert cut is not None and (cut.kind, cut.status) == ("perfetto-trace", "truncated")
 
