@@ -50,20 +50,23 @@ class Series:
     @property
     def low(self) -> Point | None:
         """The lowest finite value."""
-        return min(self._finite(), key=lambda point: point.value, default=None)
+        return self._place_of(min(self._finite(), default=None))
 
     @property
     def high(self) -> Point | None:
         """The highest finite value."""
-        return max(self._finite(), key=lambda point: point.value, default=None)
+        return self._place_of(max(self._finite(), default=None))
 
     def at(self, step: float) -> Point | None:
         """The newest value at or before ``step``; None ahead of the first."""
         place = bisect_right(self.steps, step) - 1
         return Point(self.steps[place], self.values[place]) if place >= 0 else None
 
-    def _finite(self) -> Iterator[Point]:
-        return (point for point in self if math.isfinite(point.value))
+    def _finite(self) -> Iterator[float]:
+        return filter(math.isfinite, self.values)
+
+    def _place_of(self, value: float | None) -> Point | None:
+        return None if value is None else Point(self.steps[self.values.index(value)], value)
 
 
 class Curve:
