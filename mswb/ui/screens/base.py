@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from textual.screen import ModalScreen, Screen
 
 from mswb.ui import driver
+from mswb.ui.frames import FrameCompositor
 from mswb.ui.pace import Pace
 
 if TYPE_CHECKING:
@@ -21,17 +22,32 @@ class Paced(_Base):
     """Puts the next frame off while the terminal has not taken the last one; what changes meanwhile is drawn at once
     with it. Textual's timer asks again by itself."""
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._compositor = FrameCompositor()
+
     def _on_timer_update(self) -> None:
         pace = self._pace
         if pace is None or pace.ready():
             super()._on_timer_update()
 
     def _compositor_refresh(self) -> None:
+        if self._covered:
+            # Textual would draw the whole screen in front for each change behind it. Coming back draws everything.
+            self._compositor._dirty_regions.clear()
+            self._dirty_widgets.clear()
+            return
         pace = self._pace
         before = pace.sent_bytes if pace is not None else 0
         super()._compositor_refresh()
         if pace is not None and pace.sent_bytes > before:
             driver.send(self.app, pace.frame())
+
+    @property
+    def _covered(self) -> bool:
+        """Whether a screen that hides everything is in front."""
+        front = self.app.screen
+        return front is not self and front.styles.background.a == 1
 
     @property
     def _pace(self) -> Pace | None:

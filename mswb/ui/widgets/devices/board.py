@@ -15,6 +15,9 @@ from textual.strip import Strip
 from mswb.ui.widgets.devices.lines import Line
 from mswb.ui.widgets.table.colours import coloured
 
+GAP = 8
+"""Unchanged cells that are sent again rather than skipped: moving the cursor costs as much."""
+
 
 class Board(ScrollView, can_focus=True):
     """Lines that are replaced as a whole each second; as high as they are many, up to what its style allows."""
@@ -32,9 +35,9 @@ class Board(ScrollView, can_focus=True):
             self.refresh(layout=True)
             return
         for number, (old, new) in enumerate(zip(before, self._lines, strict=True)):
-            span = changed(old, new)
-            if span is not None:
-                self._refresh_cells(number, *span)
+            row = number - self.scroll_offset.y
+            if old != new and 0 <= row < self.size.height:
+                self.refresh(*(Region(start, row, end - start, 1) for start, end in changed(old, new)))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._lines)
@@ -44,34 +47,30 @@ class Board(ScrollView, can_focus=True):
         base = self.rich_style
         line = self._lines[number] if number < len(self._lines) else ()
         segments = [Segment(text, base + self._style(base, name)) for text, name in line if text]
-        return Strip(segments).adjust_cell_length(self.size.width, base)
-
-    def _refresh_cells(self, number: int, start: int, end: int) -> None:
-        row = number - self.scroll_offset.y
-        if 0 <= row < self.size.height:
-            self.refresh(Region(start, row, end - start, 1))
+        return Strip(segments).adjust_cell_length(self.size.width, base).simplify()
 
     def _style(self, base: Style, name: str) -> Style:
         return coloured(base, self.app.theme_variables.get(name)) if name else Style()
 
 
-def changed(old: Line, new: Line) -> tuple[int, int] | None:
-    """The cells, from the first to past the last, in which two lines differ; None when they are the same."""
-    if old == new:
-        return None
-    one, two = _characters(old), _characters(new)
-    differing = [index for index, pair in enumerate(zip_longest(one, two)) if pair[0] != pair[1]]
-    if not differing:
-        return None
-    start = _cells(one[: differing[0]])
-    if any(cell_len(char) != 1 for char, _ in (*one, *two)):  # behind a wide character everything may move
-        return start, max(_cells(one), _cells(two))
-    return start, differing[-1] + 1
+def changed(old: Line, new: Line) -> list[tuple[int, int]]:
+    """The runs of cells, from the first to past the last, in which two lines differ."""
+    one, two = _cells(old), _cells(new)
+    runs: list[tuple[int, int]] = []
+    for index, (before, after) in enumerate(zip_longest(one, two)):
+        if before == after:
+            continue
+        if runs and index - runs[-1][1] <= GAP:
+            runs[-1] = (runs[-1][0], index + 1)
+        else:
+            runs.append((index, index + 1))
+    return runs
 
 
-def _characters(line: Line) -> list[tuple[str, str]]:
-    return [(char, style) for text, style in line for char in text]
-
-
-def _cells(characters: Sequence[tuple[str, str]]) -> int:
-    return sum(cell_len(char) for char, _ in characters)
+def _cells(line: Line) -> list[tuple[str, str]]:
+    """What each cell shows; the second cell of a wide character is its own thing, so that it is drawn with it."""
+    cells: list[tuple[str, str]] = []
+    for text, style in line:
+        for char in text:
+            cells += [(char, style)] + [(char, "second half")] * (cell_len(char) - 1)
+    return cells
