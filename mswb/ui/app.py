@@ -24,7 +24,7 @@ from mswb.ui.pace import SLOW_BYTES_S, Pace
 from mswb.ui.panes import registry
 from mswb.ui.screens.main import MainScreen
 from mswb.ui.tasks import Tasks
-from mswb.ui.widgets.header import HeaderState
+from mswb.ui.widgets.header import HeaderState, home_relative
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -66,10 +66,11 @@ class Workbench(App[int]):
         choose_language(settings["lang"])
         self.context = Context(settings, folder, self._tasks(), options, target)
         self.session = session.load(settings)
-        self.main = MainScreen(self.context, HeaderState(_short(folder)))
+        self.main = MainScreen(self.context, HeaderState(home_relative(folder)))
         self.sample: Sample | None = None
         self.history: History | None = None
         self._interrupted = -INTERRUPT_S
+        self._leaving = False
         wanted = (options.theme, settings["theme"], self.session.theme)
         self.theme_names, problems = apply_themes(self, settings, wanted)
         self._problems = (*problems, *apply_keys(self, settings))
@@ -100,6 +101,7 @@ class Workbench(App[int]):
 
     def leave(self) -> None:
         """Save the session and end; runs go on under their own supervisors."""
+        self._leaving = True
         front = self.main.front
         pane = self.main.pane(front) if front else None
         if pane is not None:
@@ -108,6 +110,10 @@ class Workbench(App[int]):
         with suppress(MswbError):  # a full disk is no reason to stay
             session.save(self.context.settings, self.session, self.context.folder, front or registry.FIRST)
         self.exit(0)
+
+    def _handle_exception(self, error: Exception) -> None:
+        if not self._leaving:  # a pane that was being composed just now finds its parts gone
+            super()._handle_exception(error)
 
     async def action_quit(self) -> None:
         """Leave; nothing that runs is stopped by it."""
@@ -239,10 +245,3 @@ class Workbench(App[int]):
         if loop is not None and not loop.is_closed():
             with suppress(RuntimeError):  # it closed just now
                 loop.call_soon_threadsafe(self.call_later, call)
-
-
-def _short(path: Path) -> str:
-    try:
-        return str(Path("~") / path.relative_to(Path.home()))
-    except ValueError:
-        return str(path)

@@ -89,6 +89,6 @@ async def until(pilot: Pilot[Any], condition: Callable[[], Any], pauses: int = 4
 
 def screen_text(app: Workbench | Any) -> str:
     """What the screen shows, one text a row."""
-    width, height = app.size
+    height = app.size.height
     strips = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips[:height])

@@ -44,7 +44,8 @@ def terminal(env: dict[str, str], project: Path) -> Iterator[Terminal]:
 
 
 def test_mswb_alone_opens_the_workbench_and_q_leaves_a_clean_terminal(terminal: Terminal) -> None:
-    terminal.wait_for("MindSpore")
+    terminal.wait_for("ms 2.10")
+    terminal.wait_for("mem ")
     terminal.wait_for("q Quit")
     terminal.type("q")
     assert terminal.process.wait(20) == 0
@@ -135,6 +136,6 @@ def test_resizing_again_and_again(terminal: Terminal) -> None:
 def test_terminals_that_answer_and_those_that_do_not(env: dict[str, str], project: Path, answers: bool) -> None:
     with Terminal(MSWB, env=env, cwd=project, answers=answers) as terminal:
         terminal.wait_for("q Quit")
-        for key, word in (("?", "app.palette"), ("\x1b", "q Quit"), ("J", "nothing yet")):
+        for key, word in (("?", "app.palette"), ("\x1b", "q Quit"), ("J", "Jobs ")):
             terminal.type(key)
             terminal.wait_for(word)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rich.text import Text
 from textual.widget import Widget
@@ -10,16 +11,14 @@ from textual.widget import Widget
 from mswb.files.safety import printable
 from mswb.ui.glyphs import glyph
 
-LEAST_COUNTERS = 24
-"""Cells that are kept for the counters."""
-
 
 @dataclass(frozen=True, slots=True)
 class HeaderState:
-    """What the row says. ``counters`` is drawn at the right, cut to what is left."""
+    """What the row says; the interpreter in two lengths. ``counters`` is drawn at the right, cut to what is left."""
 
     folder: str = ""
     interpreter: str = ""
+    interpreter_short: str = ""
     counters: Text = field(default_factory=Text)
 
 
@@ -33,12 +32,6 @@ class Header(Widget):
     def __init__(self, state: HeaderState, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._state = state
-
-    @property
-    def room(self) -> int:
-        """Cells the counters may take."""
-        left = Text(f" mswb {self._state.folder} ").cell_len
-        return max(LEAST_COUNTERS, self.size.width - left - len(self._state.interpreter) - 4)
 
     def show(self, state: HeaderState) -> None:
         """Draw another state."""
@@ -58,12 +51,26 @@ def header_text(state: HeaderState, width: int) -> Text:
     room = width - name.cell_len - counters.cell_len - 1
     middle = Text(no_wrap=True)
     separator = f" {glyph('dot')} "
-    for part in (_shortened(state.folder, max(8, room - 2)), state.interpreter):
+    kept = Text(f"{separator}{state.interpreter_short}").cell_len if state.interpreter_short else 0
+    middle.append(_shortened(printable(state.folder), max(8, room - kept)))
+    for part in (state.interpreter, state.interpreter_short):
         text = (separator if middle else "") + printable(part)
         if part and middle.cell_len + Text(text).cell_len <= room:
-            middle.append(text, style="dim" if middle else "")
+            middle.append(text, style="dim")
+            break
+    middle.truncate(max(0, room))
     gap = max(1, width - name.cell_len - middle.cell_len - counters.cell_len - 1)
-    return Text.assemble(name, middle, " " * gap, counters, " ", no_wrap=True, end="")
+    row = Text.assemble(name, middle, " " * gap, counters, " ", no_wrap=True, end="")
+    row.truncate(width)
+    return row
+
+
+def home_relative(path: Path) -> str:
+    """A path with ``~`` for the home folder."""
+    try:
+        return str(Path("~") / path.relative_to(Path.home()))
+    except ValueError:
+        return str(path)
 
 
 def _shortened(path: str, width: int) -> str:
