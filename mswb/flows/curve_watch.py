@@ -36,7 +36,7 @@ class CurveView:
     Attributes:
         log: whose they are; None when the run has no log yet.
         logs: the logs to choose from, workers by rank.
-        read: how much of the log was read, from 0 to 1.
+        read: how much of the log was read, from 0 to 1; ``offset`` is that in bytes.
         problems: patterns of the configuration that can't be used.
     """
 
@@ -45,6 +45,7 @@ class CurveView:
     logs: tuple[ShownLog, ...] = ()
     curves: Curves = field(default_factory=Curves)
     read: float = 0.0
+    offset: int = 0
     problems: tuple[Finding, ...] = ()
 
 
@@ -76,7 +77,8 @@ class CurveWatch:
         if self._open is None or self._open.path != log.path:
             self._open = CurveLog(log.path, self._forms)
         curves = self._open.read(time.time(), cancelled)
-        return CurveView(self._source.title, log, self._logs, curves, _share(self._open), self._problems)
+        opened = self._open
+        return CurveView(self._source.title, log, self._logs, curves, _share(opened), opened.offset, self._problems)
 
     def _list(self) -> None:
         if self._watched is None:

@@ -36,6 +36,11 @@ class Series:
     broken: int = 0
     first_broken: Point | None = None
 
+    @classmethod
+    def empty(cls) -> Series:
+        """A curve without values."""
+        return cls(array("d"), array("d"))
+
     def __len__(self) -> int:
         return len(self.steps)
 

@@ -36,6 +36,11 @@ class CurvePlot(Widget):
         self._series, self._cursor, self._logarithmic = tuple(series), cursor, logarithmic
         self._draw()
 
+    @property
+    def columns(self) -> int:
+        """Cells in which steps are drawn side by side."""
+        return max(1, self.size.width - LABEL_CELLS - 1)
+
     def on_resize(self) -> None:
         self._draw()
 

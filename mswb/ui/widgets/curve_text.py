@@ -178,12 +178,11 @@ def _spans(places: Places, frame: _Frame, dots: int) -> Iterator[tuple[int, floa
     for at, column in _columns(places, frame, dots).items():
         if before is not None:
             start, last = before
-            for between in range(start + 1, at):
-                share = (between - start) / (at - start)
-                place = last + (column.first - last) * share
-                yield between, place, place
-            if at == start + 1:  # neighbours join without a hole
-                yield at, min(last, column.first), max(last, column.first)
+            slope = (column.first - last) / (at - start)
+            for between in range(start + 1, at + 1):  # each column reaches half-way back, so that there are no holes
+                place = last + slope * (between - start)
+                back = place - slope / 2
+                yield between, min(back, place), max(back, place)
         yield at, column.low, column.high
         before = at, column.last
 
