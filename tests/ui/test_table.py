@@ -200,6 +200,17 @@ async def test_mark_all_takes_the_marks_away_again() -> None:
         assert app.table.marked == ()
 
 
+async def test_too_many_rows_are_not_marked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mswb.ui.widgets.table.widget.MOST_MARKS", 5)
+    app = TableApp(ranks(6))
+    async with app.run_test() as pilot:
+        await press(pilot, "asterisk")
+        assert app.table.marked == ()
+        app.table.set_filter("state:ok")
+        await press(pilot, "asterisk")
+        assert app.table.marked == (2, 5)
+
+
 async def test_marking_the_head_of_a_group_marks_its_rows() -> None:
     app = TableApp(ranks(6))
     async with app.run_test() as pilot:

@@ -139,7 +139,7 @@ def test_groups_have_counts_and_sums(arrays: bool) -> None:
 def test_groups_by_a_number_with_unknown_values(arrays: bool) -> None:
     data = table(arrays)
     _, groups = data.group("rank", data.every())
-    assert [group.count for group in groups] == [1, 1, 2, 2]
+    assert [(group.value, group.count) for group in groups] == [(1, 1), (2, 1), (3, 2), (None, 2)]
 
 
 @both
@@ -243,6 +243,17 @@ def test_arrays_of_text_and_odd_values() -> None:
     assert data.value(0, "u") == "b"
 
 
+def test_shown_words_are_found_as_they_are_and_as_they_are_drawn() -> None:
+    share = Column("x", "X", "number", show=lambda value: f"{value:.0%}")
+    word = Column("w", "W", show={"a": "alpha"}.__getitem__)
+    for half in ([0.5, None, 0.25], np.array([0.5, np.nan, 0.25])):
+        data = TableData((share, word), {"x": half, "w": ["a", None, "a"]})
+        assert listed(data.filter("50%")) == [0]
+        assert listed(data.filter("x>0.3")) == [0]
+        assert listed(data.filter("alpha")) == listed(data.filter("w=a")) == [0, 2]
+    assert listed(table().filter("state:✖")) == [1, 5]
+
+
 def test_codes_of_many_different_texts_are_not_made_twice() -> None:
     texts = [f"op{number}" for number in range(3000)]
     coded = code(texts, True)
@@ -265,6 +276,7 @@ def test_ranks_by_arrays_are_ranks_by_keys(monkeypatch: pytest.MonkeyPatch) -> N
 def test_small_tables_do_not_load_numpy() -> None:
     script = (
         "import sys\n"
+        "import mswb.ui.widgets.table.widget\n"
         "from mswb.ui.widgets.table.data import Column, TableData\n"
         "from mswb.ui.widgets.table.view import Shape, build\n"
         "data = TableData([Column('a', 'A'), Column('n', 'N', 'number')], {'a': ['x'] * 9, 'n': [1] * 9})\n"

@@ -6,7 +6,7 @@ Small tables work on lists; numpy is loaded only where a column is an array or t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from mswb.ui.widgets.table.grouping import Group, grouped
 from mswb.ui.widgets.table.order import sorted_rows
 from mswb.ui.widgets.table.query import Query, matching, parse
 from mswb.ui.widgets.table.signs import place_of, sign_text, style_of
-from mswb.ui.widgets.table.units import NUMERIC, UNKNOWN, Kind, draw
+from mswb.ui.widgets.table.units import NUMERIC, UNKNOWN, Kind, draw, is_missing
 
 Align = Literal["left", "right"]
 Cut = Literal["end", "start"]
@@ -34,8 +34,8 @@ class Column:
         title: the head, in the user's language. Text without a column's name is not looked for where it is "".
         width: terminal cells; None: as wide as the values need.
         align: numbers stand right unless told otherwise.
-        style: the theme variable of a value's colour ("error", "text-muted"; "" for none). It and ``show`` are not
-            asked about None.
+        style: the theme variable of a value's colour ("error", "text-muted"; "" for none). It and ``show`` are
+            not asked about None, ``show`` not about NaN.
         show: the text of a value where its kind does not say it.
         hide_below: hidden in terminals narrower than so many cells.
         cut: which end of a text that does not fit is left out.
@@ -72,7 +72,7 @@ class Column:
         """What is drawn for a value; it may still hold control characters."""
         if value is None:
             return UNKNOWN
-        if self.show is not None:
+        if self.show is not None and not is_missing(value):
             return self.show(value)
         return sign_text(value) if self.kind == "severity" and isinstance(value, str) else draw(self.kind, value)
 
@@ -122,6 +122,14 @@ class TableData:
             return int(values.index(value))
         except ValueError:
             return None
+
+    def find_all(self, key: str, wanted: Collection[Any]) -> tuple[int, ...]:
+        """All rows whose value in a column is one of ``wanted``, in their order."""
+        if not wanted:
+            return ()
+        values: Any = self.arrays[key]
+        listed = values.tolist() if is_array(values) else values
+        return tuple(row for row, value in enumerate(listed) if value in wanted)
 
     def every(self) -> Rows:
         """All rows in their own order."""

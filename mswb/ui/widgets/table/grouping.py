@@ -75,9 +75,14 @@ def _parts(keys: Any, rows: Rows) -> list[tuple[int, int]]:
 def _groups(data: TableData, key: str, rows: Rows, parts: list[tuple[int, int]]) -> list[Group]:
     sums = {column.key: _sums(data.keys(column.key), rows, parts) for column in data.columns if column.summed}
     return [
-        Group(data.value(rows[start], key), start, count, {name: values[index] for name, values in sums.items()})
+        Group(_value(data, rows[start], key), start, count, {name: values[index] for name, values in sums.items()})
         for index, (start, count) in enumerate(parts)
     ]
+
+
+def _value(data: TableData, row: int, key: str) -> Any:
+    value = data.value(row, key)
+    return None if is_missing(value) else value  # NaN equals nothing, not even itself
 
 
 def _sums(keys: Any, rows: Rows, parts: list[tuple[int, int]]) -> list[Any]:

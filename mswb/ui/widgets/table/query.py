@@ -31,7 +31,7 @@ _CHUNK = 10_000
 _UNKNOWN = {"none", "nan", "unknown", "-"}
 _TERM = re.compile(r'!?(?:[^\s"]|"[^"]*(?:"|$))+')
 _PARTS = re.compile(r"(?P<column>[^:<>=!\"]+)(?P<sign>!=|<=|>=|[:<>=])(?P<text>.*)", re.DOTALL)
-_NUMBER = re.compile(r"[-+.,:]*\d[-+.,:\w ]*")
+_NUMBER = re.compile(r"[-+.,:]*\d[-+.,:%\w ]*")
 _SPACED = re.compile(r"(?P<column>[^\s:<>=!\"]+)\s*(?P<sign>!=|<=|>=|[<>=])\s*(?=[^\s<>=])")
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -156,8 +156,8 @@ def _column_holds(term: Term, column: Column, data: TableData, cancelled: Callab
 def _word_test(term: Term, column: Column) -> Callable[[str], bool]:
     text, compare = term.text, _COMPARE.get(term.sign)
     if compare is None:
-        drawn = column.text if column.show is not None else str
-        return lambda word: text in drawn(word).lower()
+        as_drawn = column.show is not None or column.kind == "severity"
+        return lambda word: text in word.lower() or (as_drawn and text in column.text(word).lower())
     if term.sign in ("=", "!="):
         return lambda word: bool(compare(word.lower(), text))
     key = natural_key(text)

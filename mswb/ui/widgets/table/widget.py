@@ -11,11 +11,11 @@ from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input
 
 from mswb.ui import keymap
 from mswb.ui.messages import Copy
 from mswb.ui.widgets.table.body import TableBody
+from mswb.ui.widgets.table.coded import Rows
 from mswb.ui.widgets.table.data import Arrays, Column, TableData
 from mswb.ui.widgets.table.export import as_text
 from mswb.ui.widgets.table.grouping import Group
@@ -25,7 +25,12 @@ from mswb.ui.widgets.table.view import Shape, View
 from mswb.ui.widgets.table.words import word
 
 if TYPE_CHECKING:
+    from textual.widgets import Input
     from typing_extensions import Self
+
+
+MOST_MARKS = 50_000
+"""Rows that one key marks; marking a million rows one by one would stop the screen."""
 
 
 class Table(Widget):
@@ -145,8 +150,10 @@ class Table(Widget):
     @property
     def marked(self) -> tuple[int, ...]:
         """The marked data rows that exist, by number; filtered ones too."""
-        marks, identity = self._body.marks, self._body.identity
-        return tuple(row for row in range(len(self.data)) if identity(row) in marks) if marks else ()
+        marks, keys_column = self._body.marks, self._body.keys_column
+        if keys_column is None:
+            return tuple(sorted(row for row in marks if row < len(self.data)))
+        return self.data.find_all(keys_column, marks)
 
     @property
     def column_key(self) -> str:
@@ -344,15 +351,19 @@ class Table(Widget):
         if thing is None:
             return
         rows = self._view.rows_of(thing) if isinstance(thing, Group) else [thing]
-        self._turn_marks([int(row) for row in rows])
+        self._turn_marks(rows)
         self._move(self._body.cursor + 1)
 
     def action_mark_all(self) -> None:
         """Mark all rows that are shown, or take the marks away when they all have one."""
-        self._turn_marks([int(row) for row in self._view.rows])
+        self._turn_marks(self._view.rows)
 
-    def _turn_marks(self, rows: list[int]) -> None:
-        self.mark(rows, on=not {self._body.identity(row) for row in rows} <= self._body.marks)
+    def _turn_marks(self, rows: Rows) -> None:
+        if len(rows) > MOST_MARKS:
+            self.app.notify(word("too many to mark", most=f"{MOST_MARKS:,}"), severity="warning", markup=False)
+            return
+        numbers = [int(row) for row in rows]
+        self.mark(numbers, on=not {self._body.identity(row) for row in numbers} <= self._body.marks)
 
     def action_choose(self) -> None:
         """Open what is under the cursor, or fold and unfold a group."""
@@ -374,16 +385,18 @@ class Table(Widget):
 
     async def action_filter(self) -> None:
         """Open the filter line."""
-        for line in self.query(Input):
+        for line in self.query("Input"):
             line.focus()
             return
+        from textual.widgets import Input  # few tables are ever filtered, and the first frame comes before
+
         line = Input(self.shape.filter, placeholder=word("filter hint"), classes="table--filter", select_on_focus=False)
         await self.mount(line)
         line.focus()
 
     def action_leave(self) -> None:
         """Close and clear the filter line; else clear the filter; else the marks; else let others have the key."""
-        if self.query(Input) or self.shape.filter:
+        if self.query("Input") or self.shape.filter:
             self._close_filter()
             self.set_filter("")
         elif self._body.marks:
@@ -392,18 +405,16 @@ class Table(Widget):
             raise SkipAction
 
     def _close_filter(self) -> None:
-        lines = self.query(Input)
+        lines = self.query("Input")
         if lines:
             self._body.focus()
             lines.remove()
 
-    @on(Input.Changed)
-    def _filter_typed(self, event: Input.Changed) -> None:
+    def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self.set_filter(event.value)
 
-    @on(Input.Submitted)
-    def _filter_kept(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self._close_filter()
 

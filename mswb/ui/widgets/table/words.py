@@ -12,10 +12,12 @@ _CHINESE = {
     "filter {text}": "筛选 {text}",
     "by {title} ({groups})": "按 {title} 分组（{groups}）",
     "{marks} marked": "已标记 {marks}",
+    "too many to mark": "一次最多标记 {most} 行；请先筛选。",
     "working": "处理中…",
     "filter hint": "文本  列:文本  列>5  !排除    Enter 保留，Esc 清除",
 }
 _ENGLISH = {
+    "too many to mark": "No more than {most} rows are marked at once; filter first.",
     "working": "working…",
     "filter hint": "text  column:text  column>5  !not    Enter keeps, Esc clears",
 }
