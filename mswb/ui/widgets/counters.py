@@ -86,11 +86,11 @@ def _one(device: DeviceCounters, history: History) -> list[_Part]:
     return [
         _Part(0, device.label),
         _Part(1, percent_text(device.utilization_percent)),
-        _Part(3, memory_text(device.memory_used_bytes, device.memory_total_bytes)),
-        _Part(5, _degrees(device.temperature_c)),
-        _Part(6, power_text(device.power_w)),
-        _Part(4, _spark(history, [device.key], "utilization_percent")),
-        _Part(2, _age([device])),
+        _Part(4, memory_text(device.memory_used_bytes, device.memory_total_bytes)),
+        _Part(6, _degrees(device.temperature_c)),
+        _Part(7, power_text(device.power_w)),
+        _Part(5, _spark(history, [device.key], "utilization_percent")),
+        _Part(3, _age([device])),
     ]
 
 
@@ -99,21 +99,21 @@ def _all(devices: Sequence[DeviceCounters], history: History) -> list[_Part]:
     share = mean(one.utilization_percent for one in devices)
     hottest = max((one.temperature_c for one in devices if one.temperature_c is not None), default=None)
     return [
-        _Part(1, "" if share is None else f"{share:.0f}% avg"),
-        _Part(3, memory_text(_sum(devices, "memory_used_bytes"), _sum(devices, "memory_total_bytes"))),
-        _Part(5, "" if hottest is None else f"{_degrees(hottest)} max"),
-        _Part(6, power_text(_sum(devices, "power_w"))),
-        _Part(4, _spark(history, [one.key for one in devices], "utilization_percent")),
-        _Part(2, _age(devices)),
+        _Part(2, "" if share is None else f"{share:.0f}% avg"),
+        _Part(4, memory_text(_sum(devices, "memory_used_bytes"), _sum(devices, "memory_total_bytes"))),
+        _Part(6, "" if hottest is None else f"{_degrees(hottest)} max"),
+        _Part(7, power_text(_sum(devices, "power_w"))),
+        _Part(5, _spark(history, [one.key for one in devices], "utilization_percent")),
+        _Part(3, _age(devices)),
     ]
 
 
 def _host(host: HostCounters, history: History) -> list[_Part]:
     memory = memory_text(host.memory_used_bytes, host.memory_limit_bytes)
     return [
-        _Part(7, f"cpu {percent_text(host.cpu_used_percent)}"),
-        _Part(9, _spark(history, [HOST], "cpu_used_percent")),
-        _Part(8, f"mem {memory}" if memory else ""),
+        _Part(8, f"cpu {percent_text(host.cpu_used_percent)}"),
+        _Part(10, _spark(history, [HOST], "cpu_used_percent")),
+        _Part(9, f"mem {memory}" if memory else ""),
     ]
 
 
