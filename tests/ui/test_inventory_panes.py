@@ -396,6 +396,23 @@ async def test_pieces_are_shown_until_a_list_is_complete() -> None:
     assert states.rooted(state, "/x").found.rows.items == ()
 
 
+async def test_the_cursor_stays_on_top_until_it_is_moved(tmp_path: Path, project: Path) -> None:
+    async with opened(tmp_path, "convert") as (_, pane, pilot):
+        others = [replace(ITEM, path=f"/w/{number}.onnx", size_bytes=5 + number) for number in range(3)]
+        pieces = [Found(rows_of(found, "/w", 100.0)) for found in (others[:1], others[:2], [*others, BAD])]
+        pane.show(states.started(states.new_state("/w")))
+        for piece in pieces[:2]:
+            pane.show(states.received(pane.state, piece))
+            await pilot.pause()
+            assert pane.table.cursor_row == 0
+        await pilot.press("j")
+        chosen = pane.current
+        assert chosen is not None and pane.table.cursor_row == 1
+        pane.show(states.received(pane.state, pieces[2]))
+        await pilot.pause()
+        assert pane.current == chosen and pane.table.cursor_row == 3
+
+
 async def test_rows() -> None:
     rows = rows_of([ITEM, BAD], "/w", 100.0)
     assert [item.path for item in rows.items] == ["/w/b.mindir", "/w/a/net.onnx"]

@@ -69,6 +69,12 @@ def columns() -> tuple[Column, ...]:
 class InventoryTable(Table):
     """The table of entries: copying means their paths."""
 
+    @property
+    def at_top(self) -> bool:
+        """Whether the cursor is on the first line, or nowhere."""
+        row = self.cursor_row
+        return row is None or self.view.line_of(row) == 0
+
     def paths(self) -> list[str]:
         """The paths of the marked entries, else of the one under the cursor."""
         row = self.cursor_row
@@ -150,7 +156,10 @@ class InventoryPane(Pane):
         self.set_class(self.is_wide, "-beside")
         table = self.table
         if before.found.rows is not state.found.rows or not len(table.data):
+            untouched = not before.looked and table.at_top
             table.set_data(state.found.rows.arrays)
+            if untouched:  # what comes later may be sorted above what was first
+                table.action_top()
         table.set_title(printable(title_text(state)))
         self._draw_empty()
         table.group_by(state.group)

@@ -215,7 +215,8 @@ class LogView(Widget, can_focus=True):
     def _look(self) -> Look:
         files = self.snapshot.files
         names = max((len(name_of(log)) for log in files), default=0) if self.snapshot.merged else 0
-        styles = {name: self.get_component_rich_style(f"log--{name}") for name in STYLES}
+        plain = Style()  # until the style sheet reaches a widget that was mounted just now
+        styles = {name: self.get_component_rich_style(f"log--{name}", default=plain) for name in STYLES}
         muted = styles["muted"]
         for name in ("error", "warning", "info", "muted", "rank", "fold", "mark"):  # only their own colour
             styles[name] = Style(color=styles[name].color, bold=styles[name].bold)
