@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.text import Text
 from textual import on
 from textual.app import App
 from textual.screen import Screen
@@ -16,7 +17,7 @@ from textual.screen import Screen
 from mswb.files.safety import printable
 from mswb.findings import Finding, MswbError, choose_language, make
 from mswb.settings import Settings
-from mswb.ui import clip, driver, keymap, messages, session
+from mswb.ui import crash, driver, keymap, messages, session
 from mswb.ui.appearance import apply_keys, apply_themes
 from mswb.ui.context import Context, Options
 from mswb.ui.glyphs import set_ascii
@@ -99,8 +100,8 @@ class Workbench(App[int]):
 
     # -- leaving
 
-    def leave(self) -> None:
-        """Save the session and end; runs go on under their own supervisors."""
+    def leave(self, problem: str = "") -> None:
+        """Save the session and end, with a last word; runs go on under their own supervisors."""
         self._leaving = True
         front = self.main.front
         pane = self.main.pane(front) if front else None
@@ -109,11 +110,16 @@ class Workbench(App[int]):
         self.context.tasks.cancel_all()
         with suppress(MswbError):  # a full disk is no reason to stay
             session.save(self.context.settings, self.session, self.context.folder, front or registry.FIRST)
-        self.exit(0)
+        self.exit(crash.EXIT_CODE if problem else 0, message=Text(problem) if problem else None)
 
     def _handle_exception(self, error: Exception) -> None:
-        if not self._leaving:  # a pane that was being composed just now finds its parts gone
-            super()._handle_exception(error)
+        """A defect in a widget ends the session with one clear line; the trace goes to a file, without values."""
+        if self._leaving:  # a pane that was being composed just now finds its parts gone
+            return
+        if self.is_headless:
+            super()._handle_exception(error)  # tests see it whole
+            return
+        self.leave(crash.keep(self.context.settings, error))
 
     async def action_quit(self) -> None:
         """Leave; nothing that runs is stopped by it."""
@@ -173,16 +179,9 @@ class Workbench(App[int]):
 
     @on(messages.Copy)
     def _copy(self, message: messages.Copy) -> None:
-        sequence = clip.osc52(message.text)
-        if sequence is not None:
-            driver.send(self, sequence)
-        where = "to the clipboard and " if sequence is not None else "(too long for the clipboard) "
-        self.context.tasks.start(
-            "Copy",
-            lambda ticket: clip.keep(self.context.settings, message.text),
-            lambda path: self.notify(f"Copied the {message.what} {where}to {path}", markup=False),
-            quiet=True,
-        )
+        from mswb.ui.services import copy
+
+        copy(self, message.text, message.what)
 
     @on(messages.RunFinished)
     def _run_finished(self, message: messages.RunFinished) -> None:

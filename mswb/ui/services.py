@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mswb.files.safety import printable
-from mswb.ui import counters, driver, notify, themes
+from mswb.ui import clip, counters, driver, notify, themes
 from mswb.ui.messages import Sampled
 from mswb.ui.tasks import Ticket
 
@@ -82,6 +82,20 @@ def _count(app: Workbench) -> None:
     slow = app.context.options.slow_link
     period_s = counters.SLOW_PERIOD_S if slow else counters.PERIOD_S
     counters.start(app.context.tasks, show, str(app.context.folder), period_s)
+
+
+def copy(app: Workbench, text: str, what: str) -> None:
+    """Put a text on the terminal's clipboard and into the file beside the state."""
+    sequence = clip.osc52(text)
+    if sequence is not None:
+        driver.send(app, sequence)
+    where = "to the clipboard and " if sequence is not None else "(too long for the clipboard) "
+    app.context.tasks.start(
+        "Copy",
+        lambda ticket: clip.keep(app.context.settings, text),
+        lambda path: app.notify(f"Copied the {what} {where}to {path}", markup=False),
+        quiet=True,
+    )
 
 
 def tell_end(app: Workbench, run: Run, diagnosis: Diagnosis) -> None:

@@ -129,7 +129,7 @@ class Tasks:
                     other.cancel()
         task = Task(next(self._numbers), title, group, quiet, work, done, failed)
         if received is not None:
-            task.ticket.send = lambda value: self._deliver(lambda: received(value) if task.state == "running" else None)
+            task.ticket.send = lambda value: self._deliver(lambda: self._receive(task, received, value))
         self._all.append(task)
         self._forget()
         threading.Thread(target=self._run, args=(task,), name=f"task {title}", daemon=True).start()
@@ -148,7 +148,7 @@ class Tasks:
         except MswbError as error:
             finding = error.finding
         except Exception as problem:  # a defect of ours must not end the session
-            finding = _defect(task.title, problem)
+            finding = defect(task.title, problem)
         else:
             self._deliver(lambda: self._finish(task, result))
             return
@@ -159,14 +159,25 @@ class Tasks:
             return
         task.state, task.ended = "done", time.monotonic()
         self._end(task)
-        task.done(result)
+        self._call(task, task.done, result)
 
     def _fail(self, task: Task[T], finding: Finding) -> None:
         if task.state != "running":
             return
         task.state, task.ended, task.finding = "failed", time.monotonic(), finding
         self._end(task)
-        (task.failed or self._unheard)(finding)
+        self._call(task, task.failed or self._unheard, finding)
+
+    def _receive(self, task: Task[T], received: Callable[[Any], None], value: Any) -> None:
+        if task.state == "running":
+            self._call(task, received, value)
+
+    def _call(self, task: Task[T], handler: Callable[[Any], None], value: Any) -> None:
+        """A defect in what draws a result must not end the session either."""
+        try:
+            handler(value)
+        except Exception as problem:
+            self._unheard(defect(task.title, problem))
 
     def _end(self, task: Task[Any]) -> None:
         if task.quiet:
@@ -181,7 +192,8 @@ class Tasks:
                 self._all.remove(task)
 
 
-def _defect(title: str, problem: Exception) -> Finding:
+def defect(title: str, problem: Exception) -> Finding:
+    """An exception that nobody expected, as a finding."""
     import traceback
 
     frame = traceback.extract_tb(problem.__traceback__)[-1]

@@ -132,6 +132,33 @@ def test_resizing_again_and_again(terminal: Terminal) -> None:
     assert terminal.process.wait(20) == 0
 
 
+BROKEN_PANE = """
+import sys
+from types import ModuleType
+from mswb.ui.panes import registry
+from mswb.ui.panes.base import Pane
+class Broken(Pane):
+    def on_pane_shown(self):
+        password = "hunter2"
+        raise ValueError("nobody knows")
+module = ModuleType("broken")
+module.Broken = Broken
+sys.modules["broken"] = module
+registry.PANES["launch"] = registry.PANES["launch"]._replace(target="broken:Broken")
+from mswb.__main__ import main
+main()
+"""
+
+
+def test_a_defect_ends_with_one_line_and_a_file(env: dict[str, str], project: Path, tmp_path: Path) -> None:
+    with Terminal([sys.executable, "-c", BROKEN_PANE], env=env, cwd=project) as terminal:
+        assert terminal.process.wait(20) == 70
+        shown = terminal.wait_for("a defect ended the workbench")
+        assert "nobody knows" in shown and "Traceback" not in shown
+    trace = (tmp_path / "state" / "crash.txt").read_text()
+    assert "on_pane_shown" in trace and "hunter2" not in trace.replace('password = "hunter2"', "")
+
+
 @pytest.mark.parametrize("answers", [True, False])
 def test_terminals_that_answer_and_those_that_do_not(env: dict[str, str], project: Path, answers: bool) -> None:
     with Terminal(MSWB, env=env, cwd=project, answers=answers) as terminal:
