@@ -124,6 +124,26 @@ def open_state(run: OpenRun, *runs: KnownRun, **facts: object) -> LaunchState:
     return state(*(runs or EVERY), open=run, level="run", **facts)
 
 
+def moved(before: LaunchState, folder: str) -> LaunchState:
+    """The same state with its logs in another folder."""
+    run = before.open
+    if run is None:
+        return before
+
+    def at(path: str | None) -> str | None:
+        return None if path is None else path.replace(LOGS, folder)
+
+    view, diagnosis = run.view, run.diagnosis
+    if view is not None:
+        ranks = tuple(replace(one, file=at(one.file)) for one in view.ranks)
+        logs = tuple(replace(one, path=one.path.replace(LOGS, folder)) for one in view.logs)
+        view = replace(view, ranks=ranks, logs=logs)
+    if diagnosis is not None:
+        found = tuple(replace(one, where=replace(one.where, file=at(one.where.file))) for one in diagnosis.findings)
+        diagnosis = replace(diagnosis, findings=found, path=folder)
+    return replace(before, open=replace(run, view=view, diagnosis=diagnosis))
+
+
 EMPTY = state()
 READ_ONLY = state(read_only=True)
 LISTED = state(*EVERY)

@@ -151,7 +151,7 @@ class Follow:
             f"Watch {known.name}",
             lambda ticket: work.watch(known, settings, ticket, shown, period, self._sample),
             lambda done: None,
-            received=lambda view: self._viewed(known, view),
+            received=lambda view: self.viewed(known, view),
             failed=lambda finding: self._unwatchable(known, finding),
             group="launch.watch",
             quiet=True,
@@ -175,7 +175,13 @@ class Follow:
         self._watch = self._known = self._jump = None
         self._pane.change(states.closed)
 
-    def _viewed(self, known: KnownRun, view: RunView) -> None:
+    @property
+    def watching(self) -> bool:
+        """Whether the open run is watched by a thread."""
+        return self._watch is not None and self._watch.state == "running"
+
+    def viewed(self, known: KnownRun, view: RunView) -> None:
+        """Take in how the open run is now."""
         run = self._pane.state.open
         if run is None or run.key != known.key:
             return
@@ -225,6 +231,19 @@ class Follow:
     def _undiagnosed(self, known: KnownRun, finding: Finding) -> None:
         self._pane.change(states.diagnosing, known.key, False)
         self._pane.app.notify(f"{known.name}: {finding.title}", severity="warning", markup=False)
+
+    def read_phases(self) -> None:
+        """Read what each rank did when, anew."""
+        run = self._pane.state.open
+        if run is None or run.view is None:
+            return
+        key, logs = run.key, run.view.logs
+        self._context.tasks.start(
+            "Read the phases",
+            lambda ticket: work.phases(logs, ticket),
+            lambda phases: self._pane.change(states.phased, key, phases),
+            group="launch.phases",
+        )
 
     # -- places
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Arrays = dict[str, list[Any]]
 _BADNESS = {"failed": 0, "killed": 1, "silent": 2, "starting": 3, "running": 3, "unknown": 4, "ended": 5}
 _ROLES = {"worker": 0, "other": 1, "scheduler": 2, "launcher": 3}
-_SHORT_ROLES = {"scheduler": "sched", "launcher": "msrun", "other": "log", "worker": "?"}
+SHORT_ROLES = {"scheduler": "sched", "launcher": "msrun", "other": "log", "worker": "?"}
+"""What stands in the place of a rank where there is none."""
 
 
 def run_arrays(state: LaunchState) -> Arrays:
@@ -68,7 +69,7 @@ def rank_key(one: RankView) -> str:
 
 def who(one: RankView, width: int = 1) -> str:
     """The rank, right in ``width`` cells so that its text sorts as its number; else the role."""
-    return f"{one.rank:>{width}}" if one.rank is not None else _SHORT_ROLES.get(one.role, one.role)
+    return f"{one.rank:>{width}}" if one.rank is not None else SHORT_ROLES.get(one.role, one.role)
 
 
 def ordered(run: OpenRun) -> Sequence[RankView]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # the first frame needs none of it
     from mswb.flows.known_runs import KnownRun
     from mswb.flows.runview import RunView
     from mswb.launch.diagnose import Diagnosis
+    from mswb.launch.timeline import PhaseSpan
 
 Level = Literal["runs", "run"]
 """Whether the list of runs or an open run is in front (both, on a wide terminal)."""
@@ -50,7 +51,7 @@ class OpenRun:
     diagnosis: Diagnosis | None = None
     diagnosing: bool = False
     logs: tuple[str, ...] = ()
-    phases: tuple[RankPhases, ...] | None = None
+    phases: tuple[PhaseSpan, ...] | None = None
     order: Order = "worst"
 
 
@@ -115,6 +116,13 @@ def watched(state: LaunchState, key: str, view: RunView, now: float) -> LaunchSt
     if state.open is None or state.open.key != key:
         return state
     return replace(state, open=replace(state.open, view=view), now=now)
+
+
+def phased(state: LaunchState, key: str, phases: tuple[PhaseSpan, ...]) -> LaunchState:
+    """The state with the phases of this run's ranks."""
+    if state.open is None or state.open.key != key:
+        return state
+    return replace(state, open=replace(state.open, phases=phases))
 
 
 def diagnosing(state: LaunchState, key: str, going_on: bool) -> LaunchState:

@@ -15,6 +15,7 @@ from mswb.flows.runview import RunView
 from mswb.jobs import control
 from mswb.jobs.runs import Run, load_run
 from mswb.launch.foreign.run import ForeignProcess, ForeignRun
+from mswb.launch.logview.source import ShownLog
 from mswb.settings import Settings
 from mswb.ui.panes.launch.state import Listing
 from mswb.ui.tasks import Ticket
@@ -22,6 +23,7 @@ from mswb.ui.tasks import Ticket
 if TYPE_CHECKING:
     from mswb.env.devices.sample import Sample
     from mswb.launch.diagnose import Diagnosis
+    from mswb.launch.timeline import PhaseSpan
 
 STEP_S = 0.25
 """How long the watcher waits for news at a time; bounds how late it notices that it is not wanted any more."""
@@ -89,6 +91,13 @@ def diagnose(known: KnownRun, ticket: Ticket) -> Diagnosis:
     from mswb.flows.watch import diagnosis
 
     return diagnosis(known.source, ticket.cancelled, lambda done, total: ticket.report(done, total, "files"))
+
+
+def phases(logs: tuple[ShownLog, ...], ticket: Ticket) -> tuple[PhaseSpan, ...]:
+    """What each rank did when."""
+    from mswb.launch.timeline import timeline
+
+    return timeline(logs, ticket.cancelled, lambda done, total: ticket.report(done, total, "logs"))
 
 
 def arguments_of(run: Run) -> tuple[str, ...]:
