@@ -79,7 +79,7 @@ class _Open:
     def keep(self, number: int, stop: int, times: Times) -> None:
         """These are the times of the file's lines in this chunk."""
         self.times[number], self.stops[number] = times, stop
-        self.latest = max(self.latest, int(times[-1]))
+        self.latest = max(self.latest, int(times[-1]) if len(times) else NO_TIME)
 
     def chunk(self, *, timed: bool) -> Chunk:
         numbers = sorted(self.firsts)
@@ -100,10 +100,12 @@ class Order:
         """Chunks from the first one that still hold each file's lines together."""
         self._open = _Open()
         self._timed = False
+        self._sizes: dict[int, int] = {}
 
     def build(self, sources: Sources) -> Iterator[float]:
         """Begin anew with all lines indexed so far; yields the share done. Stopping early leaves it unbuilt."""
         self._timed = sum(source is not None for source in sources) > 1
+        self._sizes = {number: source.index.size for number, source in enumerate(sources) if source is not None}
         stops = [0 if source is None else source.index.line_count for source in sources]
         plan = [[Range(number, 0, stop) for number, stop in enumerate(stops)]]
         if not self._timed:
@@ -135,13 +137,14 @@ class Order:
         arrived = taking.latest + 1
         grown = False
         for number, source in enumerate(sources):
-            stop = source.index.line_count if source is not None else 0
-            if source is not None and stop > taking.stops.get(number, 0):
-                grown = True
-                if self._timed:
-                    taking.take_timed(number, source, stop, arrived)
-                else:
-                    taking.take(number, stop)
+            if source is None or source.index.size == self._sizes.get(number, 0):
+                continue
+            grown = True  # perhaps by the rest of an unfinished line only
+            self._sizes[number], stop = source.index.size, source.index.line_count
+            if self._timed:
+                taking.take_timed(number, source, stop, arrived)
+            else:
+                taking.take(number, stop)
         if not grown:
             return None
         changed = len(self.chunks) - 1
@@ -174,6 +177,8 @@ class Order:
         """The last chunk goes on growing when it is small; else an empty one follows."""
         self._open = _Open(dict(enumerate(stops)))
         if not self.chunks or self.chunks[-1].size >= CHUNK:
+            ranges = self.chunks[-1].ranges if self.chunks and self._timed else ()
+            self._open.latest = max((_latest(sources, one) for one in ranges), default=NO_TIME)
             self._close()
             return
         for one in self.chunks[-1].ranges:
@@ -208,6 +213,11 @@ def _times_of(sources: Sources, one: Range) -> Times:
     source = sources[one.file]
     assert source is not None
     return line_times(source.index, one.first, one.stop, source.offset_us)
+
+
+def _latest(sources: Sources, one: Range) -> int:
+    """The latest time among the last lines of a range."""
+    return int(_times_of(sources, Range(one.file, max(one.first, one.stop - _SAMPLE), one.stop))[-1])
 
 
 def _fill_keys(source: Source | None, keys: Keys) -> Iterator[int]:

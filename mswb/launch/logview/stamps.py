@@ -18,10 +18,15 @@ NO_TIME = -1
 """Stands for the time of lines ahead of a file's first record."""
 _HEAD = 96  # bytes of a record ahead of its time: level, module, (pid,tid,process)
 _STAMP = 28  # "2026-11-30-04:06:28.123.456 "
-_ROWS = 1 << 14
+_PID_END = 48  # bytes of a record up to behind the process id
+_ROWS = 1 << 12
+_ZERO = np.uint8(ord("0"))
+_DATE_DIGITS = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18]
+_FRACTION_DIGITS = [0, 1, 2, 4, 5, 6]
 
 Times = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
+_Truths = npt.NDArray[np.bool_]
 
 
 def line_times(index: LogIndex, first: int, stop: int, offset_us: int = 0) -> Times:
@@ -41,8 +46,9 @@ def own_times(index: LogIndex, first: int, stop: int, offset_us: int = 0) -> Tim
     times = np.full(stop - first, NO_TIME, np.int64)
     records = np.flatnonzero(index.levels(first, stop))
     starts = index.offsets(first, stop)[records]
+    lengths = np.diff(starts, append=np.iinfo(np.int64).max)  # up to the next record
     for low, high in _batches(starts):
-        found = _batch_times(index, starts[low:high])
+        found = _batch_times(index, starts[low:high], lengths[low:high])
         times[records[low:high]] = np.where(found == NO_TIME, NO_TIME, found - offset_us)
     return times
 
@@ -63,40 +69,42 @@ def _batches(starts: Times) -> Iterator[tuple[int, int]]:
         low = high
 
 
-def _batch_times(index: LogIndex, starts: Times) -> Times:
+def _batch_times(index: LogIndex, starts: Times, lengths: Times) -> Times:
     begin = int(starts[0])
     data = index.read(begin, int(starts[-1]) - begin + _HEAD + _STAMP)
     array = np.frombuffer(data + bytes(2 * (_HEAD + _STAMP)), np.uint8)
     places = starts - begin
     inside = places < len(data)  # the file was cut meanwhile
     times = np.full(len(starts), NO_TIME, np.int64)
-    times[inside] = times_at(array, places[inside])
+    times[inside] = times_at(array, places[inside], lengths[inside])
     return times
 
 
-def times_at(data: _Bytes, starts: Times) -> Times:
-    """The times of the records that start at ``starts`` in ``data``, which has 124 bytes to spare behind the last."""
+def times_at(data: _Bytes, starts: Times, lengths: Times) -> Times:
+    """The times of the records that start at ``starts`` in ``data``, which has 124 bytes to spare behind the last.
+
+    Each has its time within ``lengths`` bytes, or none.
+    """
     heads = np.lib.stride_tricks.sliding_window_view(data, _HEAD)[starts]
     close = np.argmax(heads == ord(")"), axis=1)
-    separator = np.argmax((heads == ord(",")) | (heads == ord(":")), axis=1)
-    rows = np.arange(len(starts))
-    python = (heads[rows, separator] == ord(":")) & (separator < close)
+    near = heads[:, :_PID_END]
+    separator = np.argmax((near == ord(",")) | (near == ord(":")), axis=1)
+    python = (near[np.arange(len(starts)), separator] == ord(":")) & (separator < close)
     stamps = np.lib.stride_tricks.sliding_window_view(data, _STAMP)[starts + close + 2].T.copy()
     seconds, good = _seconds(stamps)
-    good &= (close > 0) & (data[starts + close + 1] == ord(":"))
+    good &= (close > 0) & (data[starts + close + 1] == ord(":")) & (close < lengths)
     micros, whole = _micros(stamps[20:], python)
     return np.where(good & whole, seconds * 1_000_000 + micros, NO_TIME)
 
 
-def _seconds(stamps: _Bytes) -> tuple[Times, npt.NDArray[np.bool_]]:
+def _seconds(stamps: _Bytes) -> tuple[Times, _Truths]:
     """Seconds since 1970 of ``YYYY-MM-DD-HH:MM:SS.``, and whether it is that."""
-    digits = stamps[:20].astype(np.int64) - ord("0")
-    places = (0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18)
-    good = np.all([(digits[place] >= 0) & (digits[place] <= 9) for place in places], axis=0)
+    good = (stamps[_DATE_DIGITS] - _ZERO <= 9).all(axis=0)
     for place, mark in ((4, "-"), (7, "-"), (10, "-"), (13, ":"), (16, ":"), (19, ".")):
         good &= stamps[place] == ord(mark)
+    digits = (stamps[_DATE_DIGITS] - _ZERO).astype(np.int64)
     year = digits[0] * 1000 + digits[1] * 100 + digits[2] * 10 + digits[3]
-    month, day, hour, minute, second = (digits[place] * 10 + digits[place + 1] for place in (5, 8, 11, 14, 17))
+    month, day, hour, minute, second = (digits[place] * 10 + digits[place + 1] for place in (4, 6, 8, 10, 12))
     good &= (year > 0) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     good &= (hour <= 23) & (minute <= 59) & (second <= 60)
     return ((_days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second, good
@@ -111,15 +119,26 @@ def _days(year: Times, month: Times, day: Times) -> Times:
     return days
 
 
-def _micros(fraction: _Bytes, python: npt.NDArray[np.bool_]) -> tuple[Times, npt.NDArray[np.bool_]]:
-    """Microseconds of ``mmm.uuu `` (or of Python's digits, cut after three), and whether it is that.
+def _micros(fractions: _Bytes, python: _Truths) -> tuple[Times, _Truths]:
+    """Microseconds of ``mmm.uuu `` (or of Python's digits, cut after three), and whether it is that."""
+    digits = fractions[_FRACTION_DIGITS] - _ZERO
+    usual = (digits <= 9).all(axis=0) & (fractions[3] == ord(".")) & (fractions[7] == ord(" "))
+    values = digits.astype(np.int64)
+    micros = values[0]
+    for value in values[1:]:
+        micros = micros * 10 + value
+    odd = np.flatnonzero(~usual)
+    if len(odd):
+        micros[odd], usual[odd] = _odd_micros(fractions[:, odd], python[odd])
+    return micros, usual
 
-    The first part has one to three digits; the second, with its dot, may lack digits or be missing.
-    """
-    count = fraction.shape[1]
+
+def _odd_micros(fractions: _Bytes, python: _Truths) -> tuple[Times, _Truths]:
+    """The same where digits are missing: one to three ahead of the dot, which may lack, and up to three behind it."""
+    count = fractions.shape[1]
     first, second, head, tail = (np.zeros(count, np.int64) for _ in range(4))  # values, and digits seen of each
     part = np.zeros(count, np.int8)  # 0: ahead of the dot, 1: behind it, 2: ended well, 3: ended badly
-    for column in fraction:
+    for column in fractions:
         value = column.astype(np.int64) - ord("0")
         digit = (value >= 0) & (value <= 9)
         early, late = (part == 0) & digit & (head < 3), (part == 1) & digit & (tail < 3)
@@ -129,5 +148,4 @@ def _micros(fraction: _Bytes, python: npt.NDArray[np.bool_]) -> tuple[Times, npt
         part[(part < 2) & ~(early | late | dot)] = 3
         part[dot] = 1
         part[end] = 2
-    joined = first * 10**tail + second
-    return np.where(python, joined, first * 1000 + second), part == 2
+    return np.where(python, first * 10**tail + second, first * 1000 + second), part == 2
