@@ -42,7 +42,10 @@ def jobs() -> None:
 @jobs.command("list")
 @output.format_option
 def list_(form: str) -> int:
-    """All runs, the newest first, and the trainings of this host that mswb did not start."""
+    """All runs, the newest first; below, those of others.
+
+    The second list is of live trainings on this host that mswb did not start.
+    """
     from mswb.cli import foreign
     from mswb.flows.adopt import foreign_runs
 
@@ -128,10 +131,10 @@ def stop(name: str, kill: bool, form: str) -> int:
 @click.option("--end-peers", is_flag=True, help="End the other processes when one fails, as 'mswb run' does.")
 @output.format_option
 def adopt(pid: int, end_peers: bool, form: str) -> int:
-    """Watch a training that mswb did not start, named by the PID of any of its processes.
+    """Watch a training that mswb did not start.
 
-    It gets a run of its own, for attach, show, diagnose and stop. Nothing about the training itself changes: it ends
-    as it would, its log folder is not written to.
+    PID is that of any of its processes. It gets a run of its own, for attach, show, diagnose and stop. Nothing about
+    the training itself changes: it ends as it would, its log folder is not written to.
     """
     from mswb.cli import foreign
     from mswb.flows.adopt import adopt_run, choose
@@ -158,9 +161,11 @@ def orphans(end: bool, force: bool, form: str) -> int:
 
     Those of an msrun that mswb did not start, and of runs whose supervisor died. Nothing is ended without --end.
     """
+    from mswb.jobs.adopt import adopted_by
     from mswb.jobs.orphans import find_foreign_orphans, find_own_orphans, orphan_plan
 
-    plan = orphan_plan([*find_foreign_orphans(), *find_own_orphans(load_settings())])
+    settings = load_settings()
+    plan = orphan_plan([*find_foreign_orphans(adopted_by(settings)), *find_own_orphans(settings)])
     if form == "text":
         _show_plan(plan, "no process of an earlier run is left")
     if not plan.actions or not end:
@@ -267,6 +272,7 @@ def _show(run: Run) -> None:
 
 
 def _plan(settings: Settings, names: Sequence[str], older_than: float | None, keep: int, orphans: bool) -> Plan:
+    from mswb.jobs.adopt import adopted_by
     from mswb.jobs.clean import clean_plan
     from mswb.jobs.orphans import find_foreign_orphans, find_own_orphans, orphan_plan
 
@@ -274,7 +280,7 @@ def _plan(settings: Settings, names: Sequence[str], older_than: float | None, ke
     plan = clean_plan(settings, older_than=days, keep=keep, ids=names)
     if not orphans:
         return plan
-    more = orphan_plan([*find_foreign_orphans(), *find_own_orphans(settings)])
+    more = orphan_plan([*find_foreign_orphans(adopted_by(settings)), *find_own_orphans(settings)])
     return Plan(more.actions + plan.actions, more.warnings + plan.warnings)
 
 

@@ -122,7 +122,8 @@ class Lister:
         taken = {record.place for record in self._records.values()} - {""}
         shown = [record.line for record in self._records.values() if everywhere or record.local]
         wanted = (one for one in self._foreign if everywhere or one.mine)
-        foreign = [one for one in wanted if _real(one.log_dir) not in taken]
+        adopted = {pid for record in self._records.values() if record.line.live for pid in record.line.pids}
+        foreign = [one for one in wanted if not adopted.intersection(one.pids)]
         taken |= {_real(one.log_dir) for one in foreign}
         folders = [*(from_path(path, self._folder, clock) for path in opened), *self._folders]
         shown += foreign + [one for one in folders if one.log_dir not in taken]

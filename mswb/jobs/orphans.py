@@ -8,7 +8,7 @@ healthy, so they are shown with a plan and never ended unasked.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from mswb.jobs.runs import is_live, load_run
 from mswb.jobs.spec import MSWB_EVENTS, MSWB_RUN_ID
 from mswb.plan import Action, Plan, end_process
 from mswb.settings import Settings
+from mswb.signals import ProcessId
 
 # Who adopts orphans: pid 1 of any name, a user's systemd, and the reapers that containers start with.
 REAPERS = frozenset({"systemd", "init", "tini", "dumb-init", "docker-init", "catatonit", "containerd-shim", "conmon"})
@@ -40,12 +41,17 @@ class Orphan:
     started: float
 
 
-def find_foreign_orphans() -> list[Orphan]:
-    """The orphans of this user that a real msrun, not started by mswb, left behind; roots before their children."""
+def find_foreign_orphans(watched: Collection[ProcessId] = ()) -> list[Orphan]:
+    """The orphans of this user that a real msrun, not started by mswb, left behind; roots before their children.
+
+    Args:
+        watched: the processes of adopted runs (:func:`mswb.jobs.adopt.adopted_by`), which are no orphans.
+    """
     table = procs.scan()
     mine = {pid: process for pid, process in table.items() if procs.owner(pid) == os.geteuid() and not process.over}
     envs = {pid: env for pid in mine if "MS_ROLE" in (env := procs.environ(pid)) and MSWB_RUN_ID not in env}
-    roots = [mine[pid] for pid in envs if mine[pid].parent not in envs and _adopts(table, mine[pid].parent)]
+    tops = [mine[pid] for pid in envs if mine[pid].parent not in envs and _adopts(table, mine[pid].parent)]
+    roots = [one for one in tops if one.id not in watched]
     below = procs.descendants(table, [root.pid for root in roots]) & mine.keys()
     found = [_orphan(root, envs[root.pid]) for root in roots]
     found += [_orphan(mine[pid], envs.get(pid), child=True) for pid in sorted(below)]

@@ -181,7 +181,13 @@ def test_a_foreign_run_hides_its_log_folder_and_is_hidden_by_its_record(
     monkeypatch.setattr(Lister, "_find_foreign", lambda self: (foreign(logs),))
     (line,) = Lister(settings, tmp_path).look()
     assert (line.key, line.kind, line.pids, line.ranks) == ("foreign:4711:8", "foreign", (4711, 4712), 8)
-    write_run(settings, "20260101_000000_1", tmp_path, log_dir=str(logs))
+    write_run(settings, "20260101_000000_1", tmp_path, log_dir=str(logs))  # an earlier run in the same folder
+    assert [one.kind for one in Lister(settings, tmp_path).look()] == ["foreign", "run"]
+    own = identify(os.getpid())
+    assert own is not None
+    watched = [ProcessStatus(role="launcher", pid=4711, start_time=8, state="running")]
+    facts = {"state": "running", "pid": own.pid, "start_time": own.start_time, "processes": watched}
+    write_run(settings, "20260101_000000_1", tmp_path, log_dir=str(logs), backend="adopted", **facts)
     assert [one.kind for one in Lister(settings, tmp_path).look()] == ["run"]
 
 

@@ -19,7 +19,7 @@ from mswb.findings import MswbError
 from mswb.flows import adopt as flow
 from mswb.flows.run import LogLine, follow
 from mswb.jobs import adopt as adoption
-from mswb.jobs import control, procs, runs, watch
+from mswb.jobs import control, orphans, procs, runs, watch
 from mswb.jobs.runs import Run
 from mswb.jobs.spec import JobSpec, RunStatus, write_record
 from mswb.jobs.watch import Watch
@@ -311,6 +311,20 @@ def test_a_failing_supervisor_ends_nothing(site: Site) -> None:
     status = wait_until(lambda: (one := runs.load_run(folder).status) and one.state == "ended" and one)
     assert "left the run" in status.message
     assert all(os.kill(pid, 0) is None for pid in pids)
+
+
+def test_an_adopted_run_is_no_orphan(site: Site) -> None:
+    """Its msrun is gone, and it is watched all the same."""
+    launcher = site.msrun("forever", "forever")
+    site.until("ready_worker_0", "ready_worker_1")
+    run = site.adopt(launcher.pid)
+    launcher.kill()
+    launcher.wait()
+    mine = {one.pid for one in site.status(run).processes}
+    found = {one.process.pid for one in orphans.find_foreign_orphans()}
+    assert found & mine == mine - {launcher.pid}
+    watched = adoption.adopted_by(site.settings)
+    assert not {one.process.pid for one in orphans.find_foreign_orphans(watched)} & mine
 
 
 # What is refused
