@@ -158,6 +158,14 @@ def test_too_many_groups_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert view.problem == "Name: 6 groups are too many"
 
 
+def test_no_rows_at_all() -> None:
+    for rows in ({"name": [], "n": []}, {"name": [], "n": np.array([])}):
+        data = TableData((Column("name", "Name"), Column("n", "N", "number")), rows)
+        for key in ("name", "n"):
+            view = build(data, Shape(key, True, "1 name:x n>3", key))
+            assert view.height == 0 and view.groups == ()
+
+
 def test_arrays_must_fit_the_columns() -> None:
     with pytest.raises(ValueError, match="rank"):
         table(rank=[1, 2])

@@ -45,8 +45,8 @@ class Coded(Sequence[Any]):
         if is_array(self.codes):
             import numpy as np
 
-            values = np.asarray(by_word)
-            return np.append(values, np.asarray([unknown], values.dtype))[self.codes]  # -1 takes the last
+            last = np.asarray([unknown])
+            return np.append(np.asarray(by_word, last.dtype), last)[self.codes]  # -1 takes the last
         return [unknown if code < 0 else by_word[code] for code in self.codes]
 
 

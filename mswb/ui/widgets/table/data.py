@@ -177,7 +177,7 @@ class TableData:
             return [None if rank < 0 else rank for rank in coded.spread(ranks, -1)]
         import numpy as np
 
-        spread = np.asarray(coded.spread(np.asarray(ranks, np.int32), -1))
+        spread = np.asarray(coded.spread(ranks, np.int32(-1)))
         return np.where(spread < 0, np.nan, spread) if (spread < 0).any() else spread
 
 
