@@ -14,8 +14,9 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import Reactive, reactive
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -34,6 +35,9 @@ class Entry(Input):
     Entry { width: 1fr; background: $boost; }
     Entry:focus { background-tint: $foreground 10%; }
     """
+
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0))
+    """Textual lays the whole screen out when the length of a text changes; on a row of fixed size nothing moves."""
 
     def __init__(self, text: str = "", *, placeholder: str = "") -> None:
         super().__init__(text, placeholder=placeholder, compact=True, select_on_focus=False)

@@ -1,15 +1,16 @@
 """The launch form: every flag as a field, the same launch as a command line, and what exactly would be started.
 
-Fields and command line show one state (``launch_form_state``); a look at this host follows each change a moment later,
-beside the event loop. The result is the run that was started, or None.
+Fields and command line show one state; a look at this host follows each change a moment later, beside the event loop.
+The result is the run that was started, or None.
 """
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -20,29 +21,19 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from mswb.files.safety import printable
-from mswb.findings import MswbError, language
-from mswb.launch import form, presets
+from mswb.findings import language
+from mswb.launch import form
 from mswb.launch.form import LINE, SCRIPT, SCRIPT_ARGUMENTS, Field, Values
-from mswb.launch.presets import Launch
 from mswb.ui import keymap
 from mswb.ui.context import Context
 from mswb.ui.messages import Copy, ShowFindings
 from mswb.ui.panes.launch.lines import LineView
-from mswb.ui.screens import launch_form_work as work
-from mswb.ui.screens.ask import Ask
 from mswb.ui.screens.base import PacedModal
-from mswb.ui.screens.launch_form_state import (
-    Checked,
-    FormState,
-    filled,
-    help_of,
-    preview_lines,
-    say,
-    shows,
-    status,
-    typed,
-)
-from mswb.ui.screens.pick import Pick, Picked
+from mswb.ui.screens.launch_form import work
+from mswb.ui.screens.launch_form.kept import Kept
+from mswb.ui.screens.launch_form.paths import Paths
+from mswb.ui.screens.launch_form.state import Checked, FormState, shows, typed
+from mswb.ui.screens.launch_form.text import help_of, preview_lines, say, status
 from mswb.ui.widgets.form.fields import Choice, Entry, FieldRow, Fold, LineEntry, PathEntry
 from mswb.ui.widgets.form.starter import Starter
 from mswb.ui.widgets.keybar import KeyBar
@@ -50,6 +41,7 @@ from mswb.ui.widgets.keybar import KeyBar
 if TYPE_CHECKING:
     from mswb.jobs.runs import Run
 
+T = TypeVar("T")
 PAUSE_S = 0.25
 """How long nobody types before this host is looked at."""
 LEAVE_S = 3.0
@@ -100,13 +92,13 @@ class LaunchForm(PacedModal["Run | None"]):
         self.context = context
         values = form.read_arguments(arguments) if arguments is not None else Values()
         self.state = FormState(values, values, read_only=context.options.read_only)
-        self._given = arguments is not None
+        self._kept = Kept(self, wanted=arguments is None)
+        self._paths = Paths(self)
         self._pause: Timer | None = None
-        self._recalled = -1
-        self._draft = values
         self._leaving = -LEAVE_S
+        self._left = False
         self._before_preview: Widget | None = None
-        self._offered = ""
+        self._hint = ""
 
     # -- composition
 
@@ -135,7 +127,7 @@ class LaunchForm(PacedModal["Run | None"]):
     def on_mount(self) -> None:
         self.query_one(f"#row-{SCRIPT}", FieldRow).editor.focus()
         self._show()
-        self._read_launches(self._begin)
+        self._kept.read()
         self.call_after_refresh(self._mount_more)
 
     async def _mount_more(self) -> None:
@@ -144,38 +136,22 @@ class LaunchForm(PacedModal["Run | None"]):
         folds = [Fold(group.key, group.titles[language()], len(group.fields)) for group in form.groups()]
         await self.query_one("#form-fields").mount_all([needle, *folds])
 
-    def _read_launches(self, then: Callable[[], None] = lambda: None) -> None:
-        def received(found: presets.Launches) -> None:
-            self.state = replace(self.state, launches=found)
-            then()
+    def ask(self, title: str, work: Callable[[], T], done: Callable[[T], None]) -> None:
+        """Have something quick done beside the event loop; a newer call of that title replaces an older one."""
 
-        settings, folder = self.context.settings, self.context.folder
-        self.context.tasks.start(
-            "Launches of this folder",
-            lambda ticket: presets.load(settings.state_dir, folder),
-            received,
-            group="launches",
-            quiet=True,
-        )
+        def heard(result: T) -> None:
+            if not self._left and self.app.is_running:
+                done(result)
 
-    def _begin(self) -> None:
-        """Start with the last launch of this folder, unless something was given or typed already."""
-        history = self.state.launches.history
-        if not self._given and history and self.state.values == Values():
-            self._take(history[0], "")
-            self.state = replace(self.state, first=self.state.values)
-        for finding in self.state.launches.findings:
-            self.notify(printable(finding.title), severity="warning", markup=False)
-        self._changed()
+        self.context.tasks.start(title, lambda ticket: work(), heard, group=f"form: {title}", quiet=True)
 
     # -- state and drawing
 
     def _rows(self) -> Iterator[FieldRow]:
         return iter(self.query(FieldRow).results(FieldRow))
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
         """Draw the state now, and look at this host when nobody has typed for a moment."""
-        self._offered = ""
         self._show()
         if self._pause is not None:
             self._pause.stop()
@@ -200,7 +176,7 @@ class LaunchForm(PacedModal["Run | None"]):
         now = status(self.state)
         self.query_one(Starter).show(now.sign, now.text, now.colour, can_start=now.can_start)
         self.query_one(Preview).set_lines(lambda width: preview_lines(self.state, width))
-        _update(self.query_one("#form-help", Static), self._offered or help_of(self.state, self._field_in_focus()))
+        _update(self.query_one("#form-help", Static), self._hint or help_of(self.state, self._field_in_focus()))
 
     def _field_in_focus(self) -> str:
         focused = self.focused
@@ -210,7 +186,7 @@ class LaunchForm(PacedModal["Run | None"]):
         return row.field if isinstance(row, FieldRow) else ""
 
     def on_descendant_focus(self) -> None:
-        self._offered = ""
+        self._hint = ""
         self._show_around()
 
     # -- what is typed
@@ -219,21 +195,23 @@ class LaunchForm(PacedModal["Run | None"]):
     def _text_changed(self, event: Input.Changed) -> None:
         row = event.input.parent
         if isinstance(row, FieldRow):
-            self._edit(row.field, event.value)
+            self.edit(row.field, event.value)
 
     @on(Choice.Changed)
     def _choice_changed(self, event: Choice.Changed) -> None:
         row = event.choice.parent
         if isinstance(row, FieldRow):
-            self._edit(row.field, event.value)
+            self.edit(row.field, event.value)
 
-    def _edit(self, name: str, text: str) -> None:
+    def edit(self, name: str, text: str) -> None:
+        """Take the text of a field that was typed in."""
         if name == "filter":
             self._filter(text)
             return
-        self._recalled = -1
+        self._hint = ""
+        self._kept.forget_place()
         self.state = typed(self.state, name, text)
-        self._changed()
+        self.changed()
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -245,16 +223,18 @@ class LaunchForm(PacedModal["Run | None"]):
 
     @on(LineEntry.Recalled)
     def _recall(self, event: LineEntry.Recalled) -> None:
-        history = self.state.launches.history
-        if self._recalled < 0:
-            self._draft = self.state.values
-        wanted = min(self._recalled - event.step, len(history) - 1)
-        if wanted < 0:
-            self.state = filled(self.state, self._draft)
-        elif not self._take(history[wanted], ""):
-            return
-        self._recalled = max(wanted, -1)
-        self._changed()
+        self._kept.recall(event.step)
+
+    @on(PathEntry.Wanted)
+    def _complete(self, event: PathEntry.Wanted) -> None:
+        row = event.entry.parent
+        if isinstance(row, FieldRow):
+            self._paths.complete(row, event.entry, offer=event.offer)
+
+    def hint(self, text: str) -> None:
+        """Show this in place of the help until something is typed or another field has the focus."""
+        self._hint = text
+        self._show_around()
 
     # -- all flags
 
@@ -263,6 +243,8 @@ class LaunchForm(PacedModal["Run | None"]):
         if event.fold.is_open:
             await self._mount_group(event.fold.key)
         self._arrange()
+        if event.fold.is_open:
+            self.call_after_refresh(event.fold.scroll_visible, animate=False, top=True)
 
     async def _mount_group(self, key: str) -> None:
         """The rows of a group are made when they are first wanted."""
@@ -300,47 +282,6 @@ class LaunchForm(PacedModal["Run | None"]):
         editor.focus()
         editor.scroll_visible(animate=False, top=True)
 
-    # -- paths
-
-    @on(PathEntry.Wanted)
-    def _complete(self, event: PathEntry.Wanted) -> None:
-        row = event.entry.parent
-        assert isinstance(row, FieldRow)
-        name, text = row.field, event.entry.value
-        if not event.offer and not text and name != SCRIPT:
-            self.focus_next()
-            return
-        settings, folder = self.context.settings, self.context.folder
-        done = self._offer if event.offer else self._completed
-        self.context.tasks.start(
-            "Complete a path",
-            lambda ticket: work.candidates(name, text, settings, folder, offer=event.offer),
-            lambda found: done(event.entry, text, found),
-            group="complete",
-            quiet=True,
-        )
-
-    def _completed(self, entry: PathEntry, text: str, found: work.Offer) -> None:
-        if entry.value != text:
-            return
-        if len(found.text) > len(text):
-            _fill(entry, found.text)
-        elif len(found.rows) > 1:
-            self._offered = "  ".join(row.title for row in found.rows)
-            self._show_around()
-        elif text or not found.rows:
-            self.focus_next()
-
-    def _offer(self, entry: PathEntry, text: str, found: work.Offer) -> None:
-        def picked(result: Picked | None) -> None:
-            if result is not None:
-                _fill(entry, found.values[result.row])
-
-        if found.rows:
-            self.app.push_screen(Pick(say("Choose", "选择"), found.rows), picked)
-        else:
-            self.notify(say("There is nothing to choose from.", "没有可选的内容。"), markup=False)
-
     # -- looking and starting
 
     def _look(self) -> None:
@@ -348,18 +289,11 @@ class LaunchForm(PacedModal["Run | None"]):
         if self.state.wrong:
             return
         arguments, settings, folder = self.state.arguments, self.context.settings, self.context.folder
-        self.context.tasks.start(
-            "Check the launch",
-            lambda ticket: work.look(arguments, settings, folder),
-            self._looked,
-            failed=lambda finding: self._looked(Checked(arguments, refused=finding)),
-            group="preview",
-            quiet=True,
-        )
+        self.ask("Check the launch", lambda: work.look(arguments, settings, folder), self._looked)
 
     def _looked(self, checked: Checked) -> None:
         self.state = replace(self.state, checked=checked)
-        if checked.prepared is not None and self.is_mounted:
+        if checked.prepared is not None:
             python = checked.prepared.interpreter
             version = f"MindSpore {python.mindspore_version}" if python.mindspore_version else "no MindSpore"
             entry = self.query_one("#row-python", FieldRow).editor
@@ -393,6 +327,9 @@ class LaunchForm(PacedModal["Run | None"]):
         )
 
     def _started(self, result: Run | Checked) -> None:
+        if self._left:  # with Esc, while it started; the run goes on all the same
+            self.app.notify(f"run {result.id}" if not isinstance(result, Checked) else _why(result), markup=False)
+            return
         self.state = replace(self.state, starting=False)
         if not isinstance(result, Checked):
             self._leave(result)
@@ -400,11 +337,11 @@ class LaunchForm(PacedModal["Run | None"]):
         self._looked(result)
         self._explain(result)
 
-    def _leave(self, run: Run) -> None:
-        if self not in self.app.screen_stack:  # left with Esc meanwhile; the run goes on all the same
-            self.app.notify(f"run {run.id}", markup=False)
-            return
-        while self.app.screen is not self:
+    def _leave(self, run: Run | None) -> None:
+        self._left = True
+        if self._pause is not None:
+            self._pause.stop()
+        while self.app.screen is not self:  # help lies over it
             self.app.pop_screen()
         self.dismiss(run)
 
@@ -428,96 +365,15 @@ class LaunchForm(PacedModal["Run | None"]):
             others = (one for one in checked.findings if one is not first)
             self.app.post_message(ShowFindings((first, *others), say("Checks", "检查")))
 
-    # -- presets and history
-
-    def _take(self, launch: Launch, source: str) -> bool:
-        """Fill the form with a launch; one without a script keeps the script that stands there."""
-        if not form.can_be_shown(launch.arguments):
-            text = say(
-                "That launch holds control characters, which a form can't show.",
-                "该启动含有控制字符，无法在表单中显示。",
-            )
-            self.notify(text, severity="error", markup=False)
-            return False
-        try:
-            values = form.read_arguments(launch.arguments)
-        except MswbError as error:  # kept by a version that knew other flags
-            self.notify(printable(error.finding.title), severity="error", markup=False)
-            return False
-        program = values.program or self.state.values.program
-        self.state = filled(self.state, replace(values, program=program), source, launch.withheld)
-        return True
+    # -- keys
 
     def action_pick(self) -> None:
         """Choose a preset or an earlier launch."""
-        entries = work.entries(self.state.launches, time.time())
-
-        def picked(result: Picked | None) -> None:
-            if result is None:
-                return
-            chosen = entries[result.row]
-            if result.delete:
-                self._delete(chosen.preset, result.row)
-            elif self._take(chosen.launch, chosen.preset):
-                self._changed()
-
-        if entries:
-            self.app.push_screen(
-                Pick(say("Presets and earlier launches", "预设与以前的启动"), [one.row for one in entries]), picked
-            )
-        else:
-            text = say(
-                "Nothing yet: a launch is kept when it is started, a preset with Ctrl+N.",
-                "还没有：启动后自动记录；Ctrl+N 保存预设。",
-            )
-            self.notify(text, markup=False)
+        self._kept.pick()
 
     def action_save(self) -> None:
         """Keep these values under a name."""
-        problem = next(iter(self.state.wrong.values()), None)
-        if problem is not None:
-            self.notify(printable(problem.title), severity="error", markup=False)
-            return
-        known = {one.name for one in self.state.launches.presets}
-
-        def remark(name: str) -> str:
-            return say("replaces the preset of that name", "将替换同名预设") if name.strip() in known else ""
-
-        question = say("Save this launch as a preset; its name:", "将此启动保存为预设，名称：")
-        self.app.push_screen(Ask(question, self.state.source, remark), self._save)
-
-    def _save(self, name: str | None) -> None:
-        if name is None:
-            return
-        arguments, settings, folder = self.state.arguments, self.context.settings, self.context.folder
-
-        def saved(result: None) -> None:
-            self.state = replace(self.state, source=name.strip())
-            self.notify(printable(say(f"Saved as {name.strip()}", f"已保存为 {name.strip()}")), markup=False)
-            self._read_launches(self._show)
-
-        self.context.tasks.start(
-            "Save a preset",
-            lambda ticket: presets.save_preset(settings.state_dir, folder, name, arguments),
-            saved,
-            quiet=True,
-        )
-
-    def _delete(self, name: str, index: int) -> None:
-        settings, folder = self.context.settings, self.context.folder
-
-        def deleted(result: None) -> None:
-            self.notify(printable(say(f"Deleted the preset {name}", f"已删除预设 {name}")), markup=False)
-            self._read_launches(self._show)
-
-        self.context.tasks.start(
-            "Delete a preset",
-            lambda ticket: presets.delete_preset(settings.state_dir, folder, name),
-            deleted,
-            quiet=True,
-        )
-
-    # -- keys
+        self._kept.save()
 
     def action_preview(self) -> None:
         """Into the preview, and back."""
@@ -529,8 +385,11 @@ class LaunchForm(PacedModal["Run | None"]):
             preview.focus()
 
     def action_copy(self) -> None:
-        """Copy the command line."""
-        self.app.post_message(Copy(f"mswb run {form.line(self.state.values)}".rstrip(), say("command", "命令")))
+        """Copy the command line; from the preview, what it really starts."""
+        text = f"mswb run {form.line(self.state.values)}".rstrip()
+        if isinstance(self.focused, Preview) and self.state.checked is not None:
+            text = "\n".join(dict.fromkeys(shlex.join(one.argv) for one in self.state.checked.processes))
+        self.app.post_message(Copy(text, say("command", "命令")))
 
     def action_edge(self, end: bool) -> None:
         """To the first or last field."""
@@ -551,16 +410,15 @@ class LaunchForm(PacedModal["Run | None"]):
                 markup=False,
             )
             return
-        self.dismiss(None)
+        self._leave(None)
 
 
 def _text(state: FormState, name: str) -> str:
     return form.line(state.values) if name == LINE else state.values.text(name)
 
 
-def _fill(entry: Entry, text: str) -> None:
-    entry.value = text
-    entry.cursor_position = len(text)
+def _why(checked: Checked) -> str:
+    return printable(checked.findings[0].title) if checked.findings else ""
 
 
 def _update(static: Static, text: str) -> None:

@@ -15,7 +15,8 @@ from mswb.launch import form
 from mswb.launch.form import SCRIPT
 from mswb.launch.presets import Launch, Launches
 from mswb.settings import Settings
-from mswb.ui.screens.launch_form_state import Checked, say
+from mswb.ui.screens.launch_form.state import Checked
+from mswb.ui.screens.launch_form.text import say
 from mswb.ui.screens.pick import Row
 
 if TYPE_CHECKING:
@@ -71,11 +72,13 @@ def candidates(name: str, text: str, settings: Settings, folder: Path, *, offer:
     return Offer(found.text, tuple(Row(printable(one)) for one in found.candidates), found.candidates)
 
 
-def entries(launches: Launches, now: float) -> list[Entry]:
+def entries(launches: Launches, now: float, *, changeable: bool = True) -> list[Entry]:
     """The rows of presets, then of the history with the age of each."""
     named = [
         Entry(
-            _row(_origin(one.origin), f"{one.name}: ", one.launch, deletable=one.origin == "user"), one.launch, one.name
+            _row(_origin(one.origin), f"{one.name}: ", one.launch, deletable=changeable and one.origin == "user"),
+            one.launch,
+            one.name,
         )
         for one in launches.presets
     ]
