@@ -26,8 +26,8 @@ from mswb.env.devices.source import Source
 NPU_EVERY_S = 2.0
 TRAINERS_EVERY_S = 5.0
 """Seconds between two searches of the process table for ranks; it costs some milliseconds with thousands of them."""
-FRESH_S = 1.0
-"""A reading younger than this counts as of now."""
+FRESH_S = NPU_EVERY_S + 1.0
+"""A reading younger than this counts as of now: it is as new as its own cadence lets it be."""
 
 
 class _Host(Protocol):

@@ -37,8 +37,7 @@ class DevicesScreen(PacedScreen[None]):
 
     DEFAULT_CSS = """
     DevicesScreen #devices-title { height: 1; background: $panel; text-style: bold; padding: 0 1; }
-    DevicesScreen Board { max-height: 65%; padding: 0 1; }
-    DevicesScreen.-counters Board { height: 1fr; max-height: 100%; }
+    DevicesScreen Board { padding: 0 1; }
     DevicesScreen.-counters Table, DevicesScreen.-processes Board { display: none; }
     """
     BINDINGS: ClassVar = [*keymap.bindings("devices"), *keymap.bindings("overlay")]
@@ -101,15 +100,21 @@ class DevicesScreen(PacedScreen[None]):
         """Go back."""
         self.dismiss()
 
+    def _most_lines(self, table: Table) -> int:
+        """Lines the counters may take: what few processes leave, and always the larger part."""
+        room = self.size.height - 2
+        return room if self._part == "counters" else max(room * 65 // 100, room - len(table.data) - 2)
+
     def _draw(self) -> None:
         if self._sample is None or not self.is_mounted:
             return
         board, table = self.query_one(Board), self.query_one(Table)
-        width = board.content_size.width or self.size.width - 2
-        board.show(all_lines(self._sample, self._history, width, self.detailed))
         arrays = process_arrays(self._sample)
         if arrays != table.data.arrays:
             table.set_data(arrays)
+        board.styles.max_height = self._most_lines(table)
+        width = board.content_size.width or self.size.width - 2
+        board.show(all_lines(self._sample, self._history, width, self.detailed))
 
 
 def columns() -> tuple[Column, ...]:
