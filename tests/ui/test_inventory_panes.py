@@ -18,6 +18,7 @@ from mswb.files.items import Item
 from mswb.findings import make
 from mswb.ui import messages
 from mswb.ui.app import Workbench
+from mswb.ui.panes import registry
 from mswb.ui.panes.inventory import state as states
 from mswb.ui.panes.inventory.details import details_text, log_folder
 from mswb.ui.panes.inventory.look import look
@@ -27,7 +28,7 @@ from mswb.ui.panes.inventory.state import Found, InventoryState
 from mswb.ui.panes.inventory.words import title_text
 from mswb.ui.screens.findings import FindingsScreen
 from mswb.ui.tasks import Ticket
-from tests.ui.sessions import LARGE, SMALL, screen_text, settings_in, until, workbench
+from tests.ui.sessions import LARGE, SMALL, PlainPane, plain_panes, screen_text, settings_in, until, workbench
 from tests.unit.inventories import DATA, MODELS, PROFILES
 
 pytestmark = pytest.mark.asyncio
@@ -36,8 +37,11 @@ PANES = ("cache", "profile", "convert")
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with one of each, at home in a folder of its own."""
-    monkeypatch.setattr("mswb.ui.services.start_services", lambda app: None)
+    """A project with one of each, at home in a folder of its own; the Launch pane is a plain one."""
+    real = dict(registry.PANES)
+    plain_panes(monkeypatch)
+    for name in PANES:
+        monkeypatch.setitem(registry.PANES, name, real[name])
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "ASCEND_CACHE_PATH", "HF_HOME", "MINDNLP_CACHE", "MODELSCOPE_CACHE"):
         monkeypatch.delenv(name, raising=False)
@@ -198,8 +202,12 @@ async def test_the_logs_of_a_profile_open_in_launch(tmp_path: Path, project: Pat
     async with opened(tmp_path, "profile") as (app, pane, pilot):
         rows = pane.state.found.rows.items
         assert pane.table.move_to(next(row for row, item in enumerate(rows) if item.kind == "mindspore-profile"))
+        assert pane.current is not None
         await pilot.press("o")
         await until(pilot, lambda: app.main.front == "launch")
+        launch = app.main.pane("launch")
+        assert isinstance(launch, PlainPane)
+        await until(pilot, lambda: Path(pane.current.path) / "logs" in launch.told)
 
 
 @pytest.mark.parametrize("name", PANES)
