@@ -26,7 +26,7 @@ MAX_PATTERNS, MAX_PATTERN = 20, 400
 STEP_GROUPS = frozenset({"epoch", "epochs", "step", "steps", "loss", "step_ms"})
 VALUE_GROUPS = frozenset({"lr", "samples_s", "step_ms", "step_s", "steps_s", "batch", "global_batch"})
 _MAYBE = re.compile(r"(?i)step|epoch|iter|batch|%\|")
-_MAYBE_BYTES = r"(?i:step|epoch|iter|batch|%\||samples|imgs|images|examples|sequences|throughput|fps|learning.rate)"
+_MAYBE_BYTES = r"(?i:step|epoch|iter|batch|%\||sample|img|image|example|sequence|throughput|fps|learning.rate)"
 _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 _PARTS = {
     "<number>": r"(?:[-+]?(?:\d{1,20}\.?\d{0,20}(?:[eE][-+]?\d{1,4})?|nan|inf(?:inity)?))",

@@ -116,7 +116,7 @@ class RankLog:
     def take(self, news: Sequence[Block], partial: bytes = b"") -> None:
         """Take in what was appended, and the unfinished last line as it stands."""
         now = time.time()
-        self.present = True
+        self.present = self.present or bool(news or partial)
         for block in news:
             if block.restart is not None:
                 self._left = self._size_at_start = 0

@@ -33,6 +33,7 @@ MAX_MARKS = 4000
 MAX_SPANS = 2000
 """Spans of one log: the first ones and the last ones."""
 _BLOCK = 1 << 20
+_LAST_LAUNCHES = 8
 _STARTED = re.compile(r"Status record: start (\S+) action|Pass (\S+) start")
 _LAUNCH = b" launch kernel: "
 _JOINING = ("Topology build timed out", "Currently registered node number")
@@ -125,7 +126,7 @@ class _Reader:
         self._first: Record | None = None
         self._last: Record | None = None
         self._cluster: tuple[int, int | None, int | None] | None = None  # start, end, line
-        self._launches: list[tuple[Record, int | None]] = []
+        self._launches: list[Record] = []
         self._open_kernels = KernelReader()
         self._has_step = False
 
@@ -194,22 +195,22 @@ class _Reader:
         return False
 
     def _take_launches(self, data: bytes) -> None:
-        """The first launch of a piece, and the last few, of which one may still be open."""
+        """The first launch of all, and the last few of a piece, of which one may still be open."""
         at = data.find(_LAUNCH)
         if at < 0:
             return
-        found = [_line_at(data, at)]
+        last: list[bytes] = []
         end = len(data)
-        for _ in range(8):
-            end = data.rfind(_LAUNCH, 0, end)
-            if end <= at:
-                break
-            found.insert(1, _line_at(data, end))
-        for line in found:
-            for block in blocks([line]):
-                if block.record is not None and block.record.verbose_tag == LAUNCH_TAG:
-                    self._launches = [*self._launches[:1], (block.record, None)]
-                    self._open_kernels.feed(block)
+        while len(last) < _LAST_LAUNCHES and (end := data.rfind(_LAUNCH, 0, end)) >= 0:
+            last.insert(0, _line_at(data, end))
+        self._open_kernels = KernelReader()  # what was open before has ended, or hangs in a thread that is not the last
+        if not self._launches:
+            self._launches = [block.record for block in _launches(_line_at(data, at)) if block.record is not None]
+        for line in last:
+            for block in _launches(line):
+                if block.record is not None:
+                    self._launches = [*self._launches[:1], block.record]
+                self._open_kernels.feed(block)
 
     def _starting(self, base: PhaseSpan, builds: Sequence[PhaseSpan]) -> Iterator[PhaseSpan]:
         if self._first is None:
@@ -235,7 +236,7 @@ class _Reader:
     def _launching(self, base: PhaseSpan) -> Iterator[PhaseSpan]:
         if not self._launches:
             return
-        first, last = self._launches[0][0], self._launches[-1][0]
+        first, last = self._launches[0], self._launches[-1]
         yield replace(base, kind="launch", name="kernels", start_us=first.time, end_us=last.time)
         for kernel in self._open_kernels.launches:
             if kernel.open and kernel.start is not None:
@@ -289,6 +290,11 @@ def _lines_with(find: Finder, data: bytes) -> Iterator[tuple[int, bytes]]:
 def _line_at(data: bytes, at: int) -> bytes:
     end = data.find(b"\n", at) + 1 or len(data)
     return data[data.rfind(b"\n", 0, at) + 1 : end]
+
+
+def _launches(line: bytes) -> list[Block]:
+    """The line as a record of a launch, if it is one."""
+    return [block for block in blocks([line]) if block.record is not None and block.record.verbose_tag == LAUNCH_TAG]
 
 
 @lru_cache(maxsize=1)
