@@ -115,7 +115,12 @@ async def test_tab_goes_round(tmp_path: Path, logs: Path) -> None:
         for _ in range(4):
             await pilot.press("tab")
             await pilot.pause()
-            kinds = {"log": LogPanel, "side": type(pane.side.lines), "list": type(pane.list.table), "grid": type(part.grid)}
+            kinds = {
+                "log": LogPanel,
+                "side": type(pane.side.lines),
+                "list": type(pane.list.table),
+                "grid": type(part.grid),
+            }
             seen.append(next(name for name, kind in kinds.items() if focus_in(pilot, kind)))
         assert seen == ["log", "side", "list", "grid"]
         await pilot.press("shift+tab")
@@ -280,7 +285,7 @@ async def test_a_place_in_an_unknown_file_opens_that_file(tmp_path: Path, logs: 
 async def test_a_log_folder_is_opened_by_its_path_and_stays_in_the_list(tmp_path: Path, logs: Path) -> None:
     async with launch(tmp_path) as (pane, pilot):
         assert pane.open_path(logs)
-        await until(pilot, lambda: pane.run_part is not None and "rank 0 line" in screen_text(pilot.app))
+        await until(pilot, lambda: pane.run_part is not None and "line 40" in screen_text(pilot.app))
         await until(pilot, lambda: [one.name for one in pane.state.listing.runs] == [str(logs)])
         await until(pilot, lambda: f"folder:{logs}" in pane.state.results)
 
@@ -289,7 +294,7 @@ async def test_a_log_folder_is_opened_by_its_path_and_stays_in_the_list(tmp_path
 async def test_leaving_a_run_ends_its_threads_and_files(tmp_path: Path, logs: Path) -> None:
     async with launch(tmp_path) as (pane, pilot):
         pane.open_path(logs)
-        await until(pilot, lambda: pane.run_part is not None and "rank 0 line" in screen_text(pilot.app))
+        await until(pilot, lambda: pane.run_part is not None and "line 40" in screen_text(pilot.app))
         assert pane.follow.watching
         pane.follow.close_run()
         await until(pilot, lambda: not pane.follow.watching)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,3 +86,13 @@ def ask_to_adopt(pane: LaunchPane, known: KnownRun) -> None:
             pane.context.tasks.start(title, lambda ticket: work.adopt(known, settings), pane.follow.open_started)
 
     pane.app.push_screen(Confirm(adopt_question(known.title or known.name, work.foreign_processes(known))), answered)
+
+
+def show_curves(pane: LaunchPane, chosen: Sequence[KnownRun]) -> None:
+    """Open the curves of the first run, beside the second when several are chosen; the others can be put there."""
+    from mswb.flows.curve_watch import CurveSource
+    from mswb.ui.screens.curves import CurvesScreen
+
+    others = [one for one in pane.state.listing.runs if one.key not in {known.key for known in chosen}]
+    sources = [CurveSource(f"{one.title or one.name} {one.name}", one.source) for one in (*chosen, *others)]
+    pane.app.push_screen(CurvesScreen(pane.context, sources, beside=1 if len(chosen) > 1 else None))

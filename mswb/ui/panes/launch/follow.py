@@ -156,7 +156,8 @@ class Follow:
             group="launch.watch",
             quiet=True,
         )
-        if not known.live and known.kind != "foreign" and known.key not in self._pane.state.results:
+        ended = known.kind == "folder" or (known.kind == "run" and not known.live)
+        if ended and known.key not in self._pane.state.results:
             self.diagnose(known)
 
     def _sample(self) -> Sample | None:

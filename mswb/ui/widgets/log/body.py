@@ -115,10 +115,11 @@ class LogBody(LogActions):
 
     def _tell(self) -> None:
         """Bring the status row up to date, and tell the owner where the cursor is."""
-        self.status.show(state_of(self._title, self.view, self.engine.snapshot))
+        shown = self.view.snapshot  # the engine may be ahead, with other files
+        self.status.show(state_of(self._title, self.view, shown))
         place = self.view.place
         if place is not None:
-            told = (self.engine.snapshot.files[place.file].path, place.line + 1)
+            told = (shown.files[place.file].path, place.line + 1)
             if told != self._told:
                 from mswb.ui.widgets.log.panel import LogPanel
 
