@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -21,7 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from mswb.files.safety import printable
-from mswb.findings import language
+from mswb.findings import Finding, language
 from mswb.launch import form
 from mswb.launch.form import LINE, SCRIPT, SCRIPT_ARGUMENTS, Field, Values
 from mswb.ui import keymap
@@ -162,12 +162,16 @@ class LaunchForm(PacedModal["Run | None"]):
             return
         problems = self.state.problems()
         for row in self._rows():
-            if row.field == "filter":
-                continue
-            problem = problems.get(row.field) if row.field != LINE else None
-            text = row.editor.value if shows(self.state, row.field, row.editor.value) else _text(self.state, row.field)
-            row.show(text, printable(problem.title) if problem else "", given=row.field in self.state.values.given)
+            if row.field != "filter":
+                self._show_row(row, problems)
         self._show_around()
+
+    def _show_row(self, row: FieldRow, problems: Mapping[str, Finding]) -> None:
+        text = row.editor.value
+        problem = problems.get(row.field) if row.field != LINE else None
+        if not shows(self.state, row.field, text):
+            text = _text(self.state, row.field)
+        row.show(text, printable(problem.title) if problem else "", given=row.field in self.state.values.given)
 
     def _show_around(self) -> None:
         source = f"   {printable(self.state.source)}" if self.state.source else ""
@@ -250,10 +254,10 @@ class LaunchForm(PacedModal["Run | None"]):
         """The rows of a group are made when they are first wanted."""
         group = next(one for one in form.groups() if one.key == key)
         if not self.query(f"#row-{group.fields[0].name}"):
-            await self.query_one("#form-fields").mount_all(
-                [self._row(one) for one in group.fields], after=f"#fold-{key}"
-            )
-            self._show()
+            rows = [self._row(one) for one in group.fields]
+            for row in rows:
+                self._show_row(row, self.state.problems())
+            await self.query_one("#form-fields").mount_all(rows, after=f"#fold-{key}")
 
     def _filter(self, needle: str) -> None:
         async def filter_now() -> None:
