@@ -62,7 +62,7 @@ def rank(number: int, **facts: object) -> RankView:
         **{"role": "worker", "rank": number, "pid": 200 + number, "state": "running", "phase": "training"},
         **{"step": 40 + number % 3, "steps": 100, "loss": 0.5 + number / 100, "step_ms": 350.0, "last_line_age_s": 1.0},
         **{"lines": 1000, "errors": 0, "warnings": 3, "counted": 1.0, "cpu_percent": 97.5, "rss_bytes": 3 << 30},
-        **{"device": number % 8, "device_memory_bytes": 30 << 30, "file": f"{LOGS}/worker_{number}.log"},
+        **{"device": f"NPU{number % 8}", "device_memory_bytes": 30 << 30, "file": f"{LOGS}/worker_{number}.log"},
         **facts,
     }
     return RankView(**values)  # type: ignore[arg-type]

@@ -254,7 +254,6 @@ async def test_a_pasted_control_character_never_gets_in(tmp_path: Path, python: 
         ("env", "A", "takes NAME=VALUE"),
         ("env", "'A=1", "a quote is opened"),
         (SCRIPT, "tran.py", "no such script"),
-        (SCRIPT, "", "there is no script to start"),
         ("log_dir", "train.py", "is not a folder"),
     ],
 )
@@ -270,6 +269,14 @@ async def test_one_sentence_beside_the_field(name: str, text: str, sentence: str
         one.form.query_one(Starter).focus()
         await one.press("enter")
         assert one.focus == name and not one.form.state.starting  # the way back to what is wrong
+
+
+async def test_a_script_that_is_not_there_yet_is_no_error(tmp_path: Path, python: Path) -> None:
+    async with session(tmp_path, python, [], SMALL) as one:
+        assert "no script to start yet" in one.text and "✖" not in one.text
+        one.editor("backend").focus()
+        await one.press("ctrl+r")
+        assert one.focus == SCRIPT and not one.form.state.starting
 
 
 async def test_a_wrong_line_starts_nothing(tmp_path: Path, python: Path) -> None:

@@ -45,7 +45,7 @@ COLUMNS = (
     Column("cpu", "CPU%", "number", width=5),
     Column("memory", "Memory", "bytes", width=9),
     Column("warnings", "Warn", "number", width=5, style=_warning_colour),
-    Column("device", "Dev", "number", width=3, total=False),
+    Column("device", "Dev", "text", width=6),
     Column("device_memory", "Dev mem", "bytes", width=9),
     Column("pid", "Pid", "number", width=8, total=False),
     Column("node", "Node", "text", width=12),

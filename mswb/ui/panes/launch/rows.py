@@ -54,7 +54,7 @@ def rank_arrays(run: OpenRun) -> Arrays:
         "warnings": [one.warnings for one in ranks],
         "cpu": [one.cpu_percent for one in ranks],
         "memory": [one.rss_bytes for one in ranks],
-        "device": [one.device for one in ranks],
+        "device": [printable(one.device or "") for one in ranks],
         "device_memory": [one.device_memory_bytes for one in ranks],
         "exit": [one.exit_code for one in ranks],
         "pid": [one.pid for one in ranks],
