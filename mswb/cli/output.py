@@ -60,7 +60,7 @@ def forget_stdout() -> None:
 
 def wants_json(arguments: Sequence[str]) -> bool:
     """Whether a command line, even a broken one, asks for JSON."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    pairs = zip(arguments, [*arguments[1:], ""], strict=False)
     return any(one == "--format=json" or (one == "--format" and two == "json") for one, two in pairs)
 
 
