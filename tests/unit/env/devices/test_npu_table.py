@@ -90,6 +90,16 @@ def test_a_damaged_line_costs_only_its_chip() -> None:
     assert table.dropped == 1
 
 
+@pytest.mark.parametrize(
+    ("cell", "used", "total"),
+    [("0  0 / 0  0 / 0", None, None), ("0  7 / 9  0 / 0", 7, 9), ("0  7 / 9  3 / 4", 3, 4), ("0  7 / 9", 7, 9)],
+)
+def test_a_memory_that_is_not_there_is_none(cell: str, used: int | None, total: int | None) -> None:
+    (chip,) = parse_info(f"{HEADS}| 0 910B3 | OK | 90 40 0 / 0 |\n| 0 0 | 0:1 | {cell} |\n").chips
+    assert chip.memory_used_bytes == (None if used is None else used * MIB)
+    assert chip.memory_total_bytes == (None if total is None else total * MIB)
+
+
 HEADS = """\
 | NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|
 | Chip  Phy-ID              | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |
