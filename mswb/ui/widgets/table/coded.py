@@ -9,6 +9,8 @@ from mswb.ui.widgets.table.natural import natural_key, natural_ranks
 
 Rows: TypeAlias = Any
 """Numbers of data rows: a range, a list or an integer array."""
+_CHUNK = 20_000
+"""Texts that are taken in one go; in between other threads, such as the one that draws, get their turn."""
 _FEW = 20_000
 """Words that are sorted by their keys; more are ranked as arrays."""
 
@@ -60,13 +62,15 @@ def code(values: Iterable[Any], arrays: bool) -> Coded:
     texts = _texts(values)
     if arrays and _mostly_different(texts):
         return Coded(texts, _every(len(texts)))
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    codes = map(numbers.__getitem__, texts)
+    words: dict[str | None, int] = {}
+    for start in range(0, len(texts), _CHUNK):
+        words |= dict.fromkeys(texts[start : start + _CHUNK], 0)
+    words = {word: number for number, word in enumerate(words)}
     if not arrays:
-        return Coded(list(numbers), list(codes))
+        return Coded(list(words), [words[text] for text in texts])
     import numpy as np
 
-    return Coded(list(numbers), np.fromiter(codes, np.int32, len(texts)))
+    return Coded(list(words), np.fromiter((words[text] for text in texts), np.int32, len(texts)))
 
 
 def word_ranks(words: Sequence[str | None], place_of: Callable[[str], int] | None = None) -> Any:

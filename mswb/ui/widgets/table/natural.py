@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DIGITS = 16
 """Digits of one number; a longer run is cut, as two words of eight bytes must hold it."""
 _CHUNK = 1 << 14
-"""Texts looked at in one go, so that what is worked on stays in the processor's cache."""
+"""Texts looked at in one go: what is worked on stays in the processor's cache, and other threads get their turn."""
 _TOKENS = re.compile(f"([0-9]{{1,{_DIGITS}}})")
 
 
@@ -82,15 +82,24 @@ def _by_group(group: npt.NDArray[Any], keys: npt.NDArray[Any]) -> npt.NDArray[An
 
 def _joined(texts: list[str]) -> bytes:
     """All texts in lower case, each ended by a zero byte, and eight more to read over the end."""
+    return b"".join([*map(_encoded, _chunks(texts)), bytes(8)])
+
+
+def _encoded(texts: list[str]) -> bytes:
     blob = "\0".join(texts)
     if blob.count("\0") != len(texts) - 1:
         blob = "\0".join(text.replace("\0", "\1") for text in texts)
-    return blob.lower().encode("utf-8", "surrogatepass") + bytes(1 + 8)
+    return blob.lower().encode("utf-8", "surrogatepass") + b"\0"
+
+
+def _chunks(texts: list[str]) -> Iterator[list[str]]:
+    return (texts[start : start + _CHUNK] for start in range(0, len(texts), _CHUNK))
 
 
 def _shared(texts: list[str]) -> int:
     """How many bytes all texts begin with, and need not be compared; a number is never cut."""
-    prefix = os.path.commonprefix(texts)  # noqa: RUF071 (these are no paths)
+    common = os.path.commonprefix  # of characters: these are no paths
+    prefix = common([common(part) for part in _chunks(texts)])
     return len(prefix.rstrip("0123456789")) if prefix.isascii() else 0
 
 
