@@ -118,6 +118,13 @@ class LogIndex:
         return self._known - (last.base + int(last.starts[-1]) >= self._size)
 
     @property
+    def unfinished(self) -> bool:
+        """Whether the last line has no newline so far."""
+        with self._lock:
+            last = self._segments[-1]
+            return last.base + int(last.starts[-1]) < self._size
+
+    @property
     def memory_bytes(self) -> int:
         """Bytes the arrays take."""
         with self._lock:

@@ -153,7 +153,7 @@ class LogModel:
             whole = file.index.extend(cancelled, lambda done, total: self._indexing(done, total))
             file.problem = None
         except MswbError as problem:
-            file.problem = problem.finding if problem.finding.code != "path-missing" else None
+            file.problem = problem.finding
             return True
         if file.index.generation != file.generation:
             self._begun_anew(file)

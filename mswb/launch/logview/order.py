@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mswb.files.logindex import LogIndex
-from mswb.launch.logview.rows import Chunk, Range
+from mswb.launch.logview.rows import Chunk, Place, Range
 from mswb.launch.logview.stamps import NO_TIME, Times, line_times, own_times, rising
 
 BUCKET = 1 << 17
@@ -101,12 +101,15 @@ class Order:
         self._open = _Open()
         self._timed = False
         self._sizes: dict[int, int] = {}
+        self._unfinished: set[int] = set()  # files whose last line had no newline
 
     def build(self, sources: Sources) -> Iterator[float]:
         """Begin anew with all lines indexed so far; yields the share done. Stopping early leaves it unbuilt."""
         self._timed = sum(source is not None for source in sources) > 1
         self._sizes = {number: source.index.size for number, source in enumerate(sources) if source is not None}
         stops = [0 if source is None else source.index.line_count for source in sources]
+        for number, source in enumerate(sources):
+            self._note_end(number, source)
         plan = [[Range(number, 0, stop) for number, stop in enumerate(stops)]]
         if not self._timed:
             plan = [[Range(one.file, low, high)] for one in plan[0] for low, high in _cut(one.stop)]
@@ -135,11 +138,14 @@ class Order:
         """Take in what has been indexed since. Returns the first chunk that changed; None without news."""
         taking = self._open
         arrived = taking.latest + 1
-        grown = False
+        grown, changed = False, len(self.chunks) - 1
         for number, source in enumerate(sources):
             if source is None or source.index.size == self._sizes.get(number, 0):
                 continue
             grown = True  # perhaps by the rest of an unfinished line only
+            if number in self._unfinished and number not in taking.firsts:
+                changed = min(changed, self._chunk_of(Place(number, taking.stops[number] - 1)))
+            self._note_end(number, source)
             self._sizes[number], stop = source.index.size, source.index.line_count
             if self._timed:
                 taking.take_timed(number, source, stop, arrived)
@@ -147,9 +153,9 @@ class Order:
                 taking.take(number, stop)
         if not grown:
             return None
-        changed = len(self.chunks) - 1
         whole = taking.chunk(timed=self._timed)
-        self.chunks[-1:] = [whole] if self._timed else [Chunk.of([one]) for one in _cut_range(whole.ranges[0])]
+        cut = [Chunk.of([one]) for one in _cut_range(whole.ranges[0])] if whole.size and not self._timed else [whole]
+        self.chunks[-1:] = cut
         if whole.size >= CHUNK:
             self._close()
         return changed
@@ -190,6 +196,15 @@ class Order:
             self.unsorted -= 1
             if self.unsorted:
                 self._open.oldest = min(int(times[0]) for times in self._open.times.values())
+
+    def _note_end(self, number: int, source: Source | None) -> None:
+        unfinished = source is not None and source.index.unfinished
+        (self._unfinished.add if unfinished else self._unfinished.discard)(number)
+
+    def _chunk_of(self, place: Place) -> int:
+        """The chunk that holds a line; a late one is looked for first."""
+        numbers = range(len(self.chunks) - 1, -1, -1)
+        return next((number for number in numbers if self.chunks[number].row_of(place) is not None), 0)
 
     def _close(self) -> None:
         self._open = self._open.next()

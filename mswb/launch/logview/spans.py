@@ -33,6 +33,7 @@ SECTION_GAP = 50
 _SLAB, _MAX_SLAB = 4, 256  # lines read at once: most blocks are short
 _LINE_BYTES = 1 << 16
 _MAX_BLOCK = 5000
+_RUN_AGAIN = 64  # lines of a run that are looked at again when the file has grown
 
 TEXT = "text"
 REPEAT = "repeat"
@@ -69,6 +70,11 @@ class Span(NamedTuple):
         """Whether there is something to fold."""
         return self.stop - self.first > 1 and self.kind != TEXT
 
+    @property
+    def is_run(self) -> bool:
+        """Whether it is just lines of one sort, which may be cut anywhere."""
+        return self.kind == REPEAT or self.kind in SECTIONS
+
 
 def span_at(index: LogIndex, line: int) -> Span | None:
     """What a line folds with: its block, else lines alike around it, else its section; None when it stands alone."""
@@ -84,7 +90,7 @@ def block_at(index: LogIndex, line: int, floor: int = 0) -> Span | None:
     """The block of the grammar that holds a line; nothing ahead of ``floor`` belongs to it."""
     back = max(floor, line - BACK)
     records = np.flatnonzero(index.levels(back, line + 1))
-    begin = back + int(records[-1]) if len(records) else back
+    begin = back + int(records[-2]) if len(records) > 1 else back  # the last one may have interrupted a traceback
     for group in group_lines(cut_lines(_raw_lines(index, begin), begin)):
         if group.lines[-1].number >= line:
             span = _span_of(index, group, line)
@@ -138,19 +144,30 @@ class SpanScan:
         """Scan the next piece. Returns the first line whose spans may be new; None when there was nothing to do."""
         if self.done >= index.line_count:
             return None
-        low = self._resume
-        while self.spans and self.spans[-1].stop > low:
-            low = min(low, self.spans.pop().first)
+        low = self._cut_back()
         high = min(index.line_count, max(low, self.done) + PIECE_LINES)
         found = scan(index, low, high)
-        self.spans += found
         self.done = max(high, found[-1].stop if found else 0)
         self._resume = _resume_at(index, found, self.done, low)
+        if found and self.spans and _goes_on(index, self.spans[-1], found[0]):
+            found[0] = found[0]._replace(first=self.spans.pop().first)
+        self.spans += [span for span in found if span.folds]
+        return min(low, found[0].first) if found else low
+
+    def _cut_back(self) -> int:
+        """Take back what may have gone on since; returns where to scan from."""
+        low = self._resume
+        while self.spans and self.spans[-1].stop > low:
+            last = self.spans.pop()
+            if last.is_run and low - last.first >= MIN_RUN:
+                self.spans.append(last._replace(stop=low))
+            else:
+                low = last.first
         return low
 
 
 def scan(index: LogIndex, low: int, high: int) -> list[Span]:
-    """The spans that begin among lines ``low`` to ``high`` (exclusive)."""
+    """The spans that begin among lines ``low`` to ``high`` (exclusive); at the end perhaps one that may still grow."""
     levels = index.levels(low, high)
     plain = levels == Level.NONE
     indented = _marked(index, _pattern(_INDENTED), low, high) & plain
@@ -163,7 +180,7 @@ def scan(index: LogIndex, low: int, high: int) -> list[Span]:
     for line in (np.flatnonzero(plain & (begins | after_error | (indented & after_record))) + low).tolist():
         if line >= position:
             block = plainly.get(line) or block_at(index, line, position)
-            if block is not None and block.folds:
+            if block is not None and block.kind != TEXT and (block.folds or block.stop == index.line_count):
                 blocks.append(block)
             position = max(line + 1, block.stop if block is not None else 0)
     return sorted([*blocks, *_runs(index, low, high, blocks)])
@@ -181,8 +198,20 @@ def _resume_at(index: LogIndex, found: list[Span], done: int, low: int) -> int:
     near = max(low, done - BACK)
     records = np.flatnonzero(index.levels(near, done))
     last_record = near + int(records[-1]) if len(records) else done
-    open_spans = [span.first for span in found if span.stop >= done and span.first > low]
-    return min([last_record, *open_spans])
+    open_spans = [
+        max(span.first, done - _RUN_AGAIN) if span.is_run else span.first for span in found if span.stop >= done
+    ]
+    return min([last_record, max(low, done - _RUN_AGAIN), *open_spans])
+
+
+def _goes_on(index: LogIndex, last: Span, following: Span) -> bool:
+    """Whether a run that was cut goes on with another one."""
+    if last.kind != following.kind or not last.is_run or following.first - last.stop > SECTION_GAP:
+        return False
+    if last.kind == REPEAT:
+        adjacent = last.stop == following.first
+        return adjacent and bool(same_as_before(index, last.stop - 1, last.stop + 1)[1])
+    return not (index.levels(last.stop, following.first) >= Level.ERROR).any()
 
 
 def _runs(index: LogIndex, low: int, high: int, blocks: list[Span]) -> list[Span]:
