@@ -13,7 +13,7 @@ from mswb.launch.logview.source import ShownLog
 from mswb.launch.ranklog import RankLog
 
 if TYPE_CHECKING:
-    from mswb.env.devices.sample import Sample
+    from mswb.env.devices.sample import DeviceProcess, Sample
 
 LIVE = frozenset({"starting", "running", "silent"})
 """States of a process that goes on."""
@@ -69,17 +69,41 @@ def rank_view(member: Member, log: RankLog | None, now: float, silence_s: float)
     )
 
 
-def with_usage(view: RankView, usage: TreeUsage, sample: Sample | None) -> RankView:
+class DeviceUse:
+    """What a sample of the devices says of each process; made once for all ranks."""
+
+    def __init__(self, sample: Sample | None) -> None:
+        self._held: dict[int, list[DeviceProcess]] = {}
+        self._linked: dict[int, list[str]] = {}
+        self._labels: dict[str, str] = {}
+        for process in sample.processes if sample is not None else ():
+            if not process.foreign:
+                self._held.setdefault(process.pid, []).append(process)
+        for link in sample.links if sample is not None else ():
+            if link.device is not None:
+                self._linked.setdefault(link.pid, []).append(link.device)
+        for device in sample.devices if sample is not None else ():
+            self._labels[device.key] = device.label
+
+    def of(self, pids: Collection[int]) -> tuple[str, int | None]:
+        """The labels of the devices that these processes hold (empty when unknown), and the memory they hold there."""
+        held = [process for pid in pids for process in self._held.get(pid, ())]
+        keys = [process.device for process in held] or [key for pid in pids for key in self._linked.get(pid, ())]
+        labels = sorted({self._labels[key] for key in keys if key in self._labels}, key=lambda text: (len(text), text))
+        memory = [process.device_memory_bytes for process in held if process.device_memory_bytes is not None]
+        return ", ".join(labels), sum(memory) if memory else None
+
+
+def with_usage(view: RankView, usage: TreeUsage, devices: DeviceUse) -> RankView:
     """The view with what its processes use, of the host and of the devices."""
-    view = replace(view, cpu_percent=usage.cpu_percent, rss_bytes=usage.rss_bytes)
-    if sample is None:
-        return view
-    held = [one for one in sample.processes if not one.foreign and one.pid in usage.pids]
-    memory = [one.device_memory_bytes for one in held if one.device_memory_bytes is not None]
-    linked = (link.device for link in sample.links if link.pid in usage.pids)
-    keys: set[str | None] = {one.device for one in held} or set(linked)
-    labels = [device.label for device in sample.devices if device.key in keys]
-    return replace(view, device=", ".join(labels) or view.device, device_memory_bytes=sum(memory) if memory else None)
+    label, memory = devices.of(usage.pids)
+    return replace(
+        view,
+        cpu_percent=usage.cpu_percent,
+        rss_bytes=usage.rss_bytes,
+        device=label or view.device,
+        device_memory_bytes=memory,
+    )
 
 
 def shown_log(member: Member) -> ShownLog:

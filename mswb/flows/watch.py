@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 from mswb.files.followset import FollowSet, Update
 from mswb.findings import Finding, MswbError, stop
 from mswb.flows.open_path import logs_of
-from mswb.flows.rankviews import LIVE, counted_share, progress_of, rank_order, rank_view, shown_log, with_usage
+from mswb.flows.rankviews import (
+    LIVE,
+    DeviceUse,
+    counted_share,
+    progress_of,
+    rank_order,
+    rank_view,
+    shown_log,
+    with_usage,
+)
 from mswb.flows.runview import Failed, RankView, RunProgress, RunView
 from mswb.flows.watched import Member, Told, Watched, watched
 from mswb.jobs.runs import Run
@@ -72,6 +81,8 @@ class RunWatch:
         self._changed: set[str] = set()
         self._all_changed = True
         self._sample: Sample | None = None
+        self._devices = DeviceUse(None)
+        self._view: RunView | None = None
 
     def step(self, timeout: float) -> bool:
         """Wait for news for at most ``timeout`` seconds and take them in; whether the view has changed.
@@ -96,13 +107,23 @@ class RunWatch:
 
     def snapshot(self, sample: Sample | None = None) -> RunView:
         """The run as of the last step; ``sample`` (of the devices) adds each rank's device and device memory."""
-        now = time.time()
         if sample is not self._sample:
-            self._sample, self._all_changed = sample, True
+            self._sample, self._devices, self._all_changed = sample, DeviceUse(sample), True
+        if self._view is None or self._all_changed or self._changed or self._view.version != self._version:
+            ranks = self._rank_views(time.time())
+            self._changed.clear()
+            self._all_changed = False
+            self._view = self._make_view(ranks)
+        return self._view
+
+    def close(self) -> None:
+        """Give descriptors back; a step in another thread returns soon."""
+        self._stopped.set()
+        self._files.wake()
+        self._files.close()
+
+    def _make_view(self, ranks: tuple[RankView, ...]) -> RunView:
         told = self._told
-        ranks = self._rank_views(now)
-        self._changed.clear()
-        self._all_changed = False
         return RunView(
             version=self._version,
             kind=told.kind,
@@ -126,12 +147,6 @@ class RunWatch:
             problems=(*told.problems, *self._problems, *self._files.problems.values()),
             notes=(*told.notes, *self._files.notes),
         )
-
-    def close(self) -> None:
-        """Give descriptors back; a step in another thread returns soon."""
-        self._stopped.set()
-        self._files.wake()
-        self._files.close()
 
     def _open(self) -> None:
         try:
@@ -169,6 +184,8 @@ class RunWatch:
         told = self._watched.look(self._usage.keys())
         if told != self._told:
             self._follow(told.members)
+            if told.ended is not None and self._told.ended is None:
+                self._take(self._files.finish())
             self._told = told
             self._renew()
         roots = {member.process for member in told.members if member.process is not None}
@@ -220,7 +237,7 @@ class RunWatch:
                 known = rank_view(member, log, now, self._settings["silence_s"])
                 usage = self._usage.get(member.process) if member.process is not None else None
                 if usage is not None:
-                    known = with_usage(known, usage, self._sample)
+                    known = with_usage(known, usage, self._devices)
             views[member] = known
         self._views = views
         return tuple(sorted(views.values(), key=rank_order))
@@ -250,7 +267,7 @@ def _logs_path(source: Source) -> Path:
         return logs_of(source)
     if isinstance(source, Path):
         return source
-    logs = [log.path for log in source.logs]
-    if not logs:
+    path = source.log_dir or next((log.path for log in source.logs), None)
+    if path is None:
         raise stop("no-logs", values={"path": source.title})
-    return Path(source.log_dir or logs[0])
+    return Path(path)

@@ -14,23 +14,21 @@ from mswb.jobs.usage import TreeMeter
 from mswb.signals import ProcessId, identify
 from tests.waiting import wait_until
 
-BUSY = "import os,time\nos.fork() if {fork} else None\nprint('up', flush=True)\nwhile True: sum(range(10000))"
+BUSY = "import os\nos.fork()\nos.write(1, b'.')\nwhile True: sum(range(10000))"
 
 
 @pytest.fixture
 def busy() -> Iterator[ProcessId]:
     """A process that works, and a child of it that does the same."""
-    child = subprocess.Popen(
-        [sys.executable, "-S", "-c", BUSY.format(fork=True)], stdout=subprocess.PIPE, start_new_session=True
-    )
-    assert child.stdout is not None
-    assert child.stdout.read(6) == b"up\nup\n"
-    found = identify(child.pid)
-    assert found is not None
-    yield found
-    os.killpg(child.pid, 9)
-    child.wait()
-    child.stdout.close()
+    words = [sys.executable, "-S", "-c", BUSY]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as child:
+        try:
+            assert child.stdout is not None and child.stdout.read(2) == b".."
+            found = identify(child.pid)
+            assert found is not None
+            yield found
+        finally:
+            os.killpg(child.pid, 9)
 
 
 def test_a_tree_that_works(busy: ProcessId) -> None:
