@@ -23,6 +23,7 @@ from mswb.ui.screens.ask import Ask
 from mswb.ui.screens.findings import FindingsScreen
 from mswb.ui.screens.help import HelpScreen
 from mswb.ui.screens.launch_form.screen import LaunchForm, Preview
+from mswb.ui.screens.launch_form.work import age
 from mswb.ui.screens.pick import Pick
 from mswb.ui.widgets.form.fields import Choice, Entry, FieldRow, Fold
 from mswb.ui.widgets.form.starter import Starter
@@ -165,7 +166,7 @@ async def test_findings_open_with_enter_and_by_mouse(tmp_path: Path, python: Pat
         assert isinstance(one.app.screen, FindingsScreen)
         await one.press("escape")
         await one.pilot.click(preview, offset=(4, row))
-        await one.until(lambda: isinstance(one.app.screen, FindingsScreen))
+        await one.until(lambda: isinstance(one.app.screen, FindingsScreen) and "Why" in one.text)
 
 
 async def test_what_files_and_environment_hold_is_only_text(
@@ -296,14 +297,14 @@ async def test_a_blocked_launch_does_not_start_and_says_why(tmp_path: Path, pyth
         await one.checked()
         assert "1 error in the way" in one.form.query_one(Starter).sentence
         await one.press("ctrl+r")
-        assert isinstance(one.app.screen, FindingsScreen)
+        await one.until(lambda: isinstance(one.app.screen, FindingsScreen) and "Why" in one.text)
         assert not one.result and not (tmp_path / "state" / "runs").exists()
 
 
 async def test_what_blocks_only_at_the_start_is_said_too(tmp_path: Path, python: Path) -> None:
     async with session(tmp_path, python, ["--worker_num", "2", "train.py"]) as one:
         await one.press("ctrl+r")  # before this host was looked at
-        await one.until(lambda: isinstance(one.app.screen, FindingsScreen))
+        await one.until(lambda: isinstance(one.app.screen, FindingsScreen) and "Why" in one.text)
         assert not one.form.state.starting and not one.result
 
 
@@ -601,6 +602,11 @@ async def test_nothing_to_pick_is_said(tmp_path: Path, python: Path) -> None:
         assert any("Nothing yet" in note.message for note in one.app._notifications)
 
 
+@pytest.mark.parametrize("seconds, words", [(-5, "now"), (59, "now"), (61, "1 min"), (7300, "2 h"), (200_000, "2 d")])
+async def test_ages_have_one_number(seconds: float, words: str) -> None:
+    assert age(seconds) == words
+
+
 async def test_the_list_of_launches_by_keys(tmp_path: Path, python: Path) -> None:
     keep(tmp_path, ["a.py"], ["b.py"], ["c.py"])
     async with session(tmp_path, python, []) as one:
@@ -632,6 +638,14 @@ async def test_tab_completes_the_script(tmp_path: Path, python: Path) -> None:
         await one.until(lambda: one.focus == SCRIPT_ARGUMENTS)
         await one.press("shift+tab")
         assert one.focus == SCRIPT
+
+
+async def test_tab_takes_the_only_script(tmp_path: Path, python: Path) -> None:
+    async with session(tmp_path, python, []) as one:
+        (one.folder / "ms_run_log").mkdir()
+        await one.press("tab")
+        await one.until(lambda: one.editor(SCRIPT).value == "train.py")
+        assert one.line == "train.py"
 
 
 async def test_tab_goes_on_from_an_empty_path(tmp_path: Path, python: Path) -> None:

@@ -66,13 +66,16 @@ class Pick(PacedModal["Picked | None"]):
         listed.focus()
 
     def _current(self) -> Row | None:
-        index = self.query_one(OptionList).highlighted
+        listed = self.query_one_optional(OptionList)
+        index = listed.highlighted if listed is not None else None
         return self._rows[index] if index is not None else None
 
     def on_option_list_option_highlighted(self) -> None:
+        detail = self.query_one_optional("#pick-detail", Static)
         row = self._current()
-        self.query_one("#pick-detail", Static).update(row.detail if row is not None else "")
-        self.refresh_bindings()
+        if detail is not None:  # None while the app ends
+            detail.update(row.detail if row is not None else "")
+            self.refresh_bindings()
 
     def on_option_list_option_selected(self) -> None:
         self.action_choose()

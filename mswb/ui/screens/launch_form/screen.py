@@ -312,8 +312,8 @@ class LaunchForm(PacedModal["Run | None"]):
         problems = self.state.problems()
         if self.state.read_only or self.state.starting:
             self.notify(now.text, severity="warning", markup=False)
-        elif problems:
-            self._to_field(next(iter(problems)))
+        elif problems or self.state.lacks_script:
+            self._to_field(next(iter(problems), SCRIPT))
         elif self.state.is_checked and self.state.checked is not None and not now.can_start:
             self._explain(self.state.checked)
         else:

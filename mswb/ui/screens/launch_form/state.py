@@ -83,9 +83,15 @@ class FormState:
         pairs = self.values.given.get("env", ())
         return tuple(name for name in self.withheld if not any(pair.startswith(f"{name}=") for pair in pairs))
 
+    @property
+    def lacks_script(self) -> bool:
+        """Whether nothing is to be started yet, which is no mistake of anybody."""
+        return not self.values.text(form.SCRIPT)
+
     def problems(self) -> Mapping[str, Finding]:
         """By field, what is wrong with it: its own text, or what the look at all of them said about it."""
-        refused = self.checked.refused if self.checked is not None and self.is_checked else None
+        known = self.checked is not None and self.is_checked and not self.lacks_script
+        refused = self.checked.refused if known and self.checked is not None else None
         name = form.field_of(refused) if refused is not None else None
         return {**({name: refused} if name and refused is not None else {}), **self.wrong}
 

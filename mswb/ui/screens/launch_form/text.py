@@ -44,6 +44,8 @@ def status(state: FormState) -> Status:
     problem = next(iter(state.problems().values()), None)
     if problem is not None:
         return Status("error", printable(problem.title), "error", False)
+    if state.lacks_script:
+        return Status("dot", say("there is no script to start yet", "还没有要启动的脚本"), "text-muted", False)
     if not state.is_checked or state.checked is None:
         return Status("starting", say("checking", "正在检查"), "text-muted", True)
     if state.checked.refused is not None:
@@ -116,6 +118,11 @@ _HELP = {
 def preview_lines(state: FormState, width: int) -> list[Line]:
     """The right side: what stands in the way, the exact command, the environment with the origin of each value."""
     checked = state.checked
+    if state.lacks_script:
+        nothing = say(
+            "What would be started stands here, once there is a script.", "填写脚本后，这里显示将要启动的内容。"
+        )
+        return [Line(row, "text-muted") for row in wrap(nothing, width)]
     if checked is None:
         return [Line(say("looking at this host ...", "正在检查本机……"), "text-muted")]
     lines = [*_findings_part(checked, width)]

@@ -69,6 +69,9 @@ def candidates(name: str, text: str, settings: Settings, folder: Path, *, offer:
     if offer and form.fields().get(name) is not None and form.fields()[name].kind == "program":
         return _interpreters(settings, folder)
     found = complete("" if offer and name == SCRIPT else text, folder, _wanted(name))
+    scripts = [one for one in found.candidates if not one.endswith("/")]
+    if name == SCRIPT and not text and len(scripts) == 1 and not offer:
+        return Offer(scripts[0], (Row(printable(scripts[0])),), (scripts[0],))  # the folders beside it are not meant
     return Offer(found.text, tuple(Row(printable(one)) for one in found.candidates), found.candidates)
 
 
