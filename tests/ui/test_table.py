@@ -150,7 +150,11 @@ async def test_groups_fold() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await press(pilot, "greater_than_sign", "b")
         heads = [line for line in app.lines if "▾" in line]
-        assert [line.split()[2:4] for line in heads] == [["failed", "(2)"], ["running", "(2)"], ["ok", "(2)"]]
+        assert [line.partition("▾")[2].split()[1:3] for line in heads] == [
+            ["failed", "(2)"],
+            ["running", "(2)"],
+            ["ok", "(2)"],
+        ]
         assert "5.0 MiB" in heads[0]
         await press(pilot, "g", "enter")
         assert app.table.cursor_row is None

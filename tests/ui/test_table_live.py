@@ -109,6 +109,15 @@ async def test_the_order_is_kept_while_values_change() -> None:
         assert app.lines[5].startswith("❯")
 
 
+async def test_below_the_top_the_cursor_follows_its_row_into_another_order() -> None:
+    app = TableApp(ranks(60))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "j", "r")
+        assert app.table.cursor_key == 1 and "1" in app.ranks_shown
+        await press(pilot, "g", "r")
+        assert app.table.cursor_key == 0
+
+
 async def test_rows_without_names_keep_their_number() -> None:
     app = TableApp(ranks(10), keys_column=None)
     async with app.run_test() as pilot:
@@ -151,7 +160,7 @@ async def test_many_rows_are_sorted_beside_the_event_loop() -> None:
         assert app.table.shape.sort == "n"
         await settled(app, pilot)
         assert app.table.data.value(app.table.view.at(0), "n") == 0
-        assert app.table.cursor_key == numbers[0]
+        assert app.table.cursor_key == 0  # at the top before, at the top now
         app.table.sort_by("t", reverse=True)
         app.table.set_filter("n>=59990")
         await settled(app, pilot)

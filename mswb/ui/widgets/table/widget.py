@@ -234,7 +234,10 @@ class Table(Widget):
         self._draw_title()
 
     def _install(self, view: View) -> None:
-        """Show a view with the cursor on the row it was on, or at the same place when that row has gone."""
+        """Show a view with the cursor on the row it was on, or at the same place when that row has gone.
+
+        At the top it stays at the top of another order: whoever sorts from there wants to see what comes first.
+        """
         line = self._line_in(view) if self._body.view else 0
         seen = self._body.in_sight()
         self._view = view
@@ -244,6 +247,8 @@ class Table(Widget):
         self._tell()
 
     def _line_in(self, view: View) -> int:
+        if self._body.cursor == 0 and replace(view.shape, folded=self._view.shape.folded) != self._view.shape:
+            return 0
         found = None
         thing = self._thing()
         if isinstance(thing, Group):
