@@ -95,6 +95,19 @@ def row_at_time(ground: Ground, time_us: int) -> int | None:
     return low if low < ground.rows.count else None
 
 
+def row_off_by(ground: Ground, place: Place, offset_us: int) -> int | None:
+    """The shown row nearest to so many microseconds behind (ahead of) a line; None when no record near tells the time.
+
+    Ahead it is the last row before that moment, behind the first one after it; at most the first or last row there is.
+    """
+    now = time_of(ground, place)
+    if now is None:
+        return None
+    found = row_at_time(ground, now + offset_us + (offset_us < 0))
+    row = ground.rows.count if found is None else found
+    return max(0, row - 1) if offset_us < 0 else min(row, ground.rows.count - 1)
+
+
 def time_of(ground: Ground, place: Place) -> int | None:
     """When a line was written: its record's time, or that of the record before it in its file."""
     index = ground.indexes[place.file]

@@ -73,8 +73,7 @@ class LogActions(Widget):
 
     def action_page(self, pages: float) -> None:
         """Some pages down or up."""
-        rows = int(pages * max(1, self.view.size.height - 1))
-        self.view.move_to(self.view.cursor + rows)
+        self.view.page(int(pages * max(1, self.view.size.height - 1)))
 
     def action_top(self) -> None:
         """The first line."""
@@ -255,18 +254,16 @@ class LogActions(Widget):
         if place is None:
             return
 
-        def find(model: LogModel, ground: Ground, cancelled: Cancelled) -> tuple[bool, int | None]:
-            now = finding.time_of(ground, place)
-            return now is not None, None if now is None else finding.row_at_time(ground, now + seconds * 1_000_000)
-
-        def answer(found: tuple[bool, int | None]) -> None:
-            known, row = found
-            if not known:
+        def answer(row: int | None) -> None:
+            if row is None:
                 self.say("no record near this line tells the time")
             else:
-                self.view.move_to(self.view.count - 1 if row is None else row, centre=True)
+                self.view.move_to(row, centre=True)
 
-        self.ask(find, answer)
+        self.ask(
+            lambda model, ground, cancelled: finding.row_off_by(ground, place, seconds * 1_000_000),
+            answer,
+        )
 
     # -- folding and marks
 

@@ -132,6 +132,12 @@ class LogView(Widget, can_focus=True):
         if before != self.cursor or follow:
             self.post_message(self.Moved())
 
+    def page(self, rows: int) -> None:
+        """Move window and cursor together."""
+        self._leave_end(False)
+        self.top = max(0, min(self.top + rows, self._last_top()))
+        self.move_to(self.cursor + rows)
+
     def scroll_rows(self, rows: int) -> None:
         """Move the window; the cursor stays in it."""
         self._leave_end(False)
