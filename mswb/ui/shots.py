@@ -42,18 +42,21 @@ class Scene:
     keys: tuple[str, ...]
 
 
+OPENED = ("<training>",)  # the newest live run is opened by itself
+LISTED = (*OPENED, "escape", "<failed>")
+FAILED = (*LISTED, "G", "enter", "<failed first>")
 SCENES = (
-    Scene("runs", SMALL, ("<failed>", "<running>")),
-    Scene("root-cause", LARGE, ("<failed>", "G", "enter", "<What to do>", "o", "<KeyError: 4>")),
-    Scene("root-cause-80x24", SMALL, ("<failed>", "G", "enter", "<failed first>", "d", "<What to do>")),
-    Scene("running", LARGE, ("<running>", "g", "enter", "<loss>", "<per step time>")),
-    Scene("curves", LARGE, ("<running>", "g", "enter", "<loss>", "c", "<Loss>")),
-    Scene("new-run", LARGE, ("<running>", "n", "<worker_num>")),
-    Scene("machine", LARGE, ("<running>", "M", "<Memory>")),
-    Scene("cache", LARGE, ("<running>", "2", "<train.mindrecord>")),
-    Scene("profile", SMALL, ("<running>", "3", "<ascend_ms>")),
-    Scene("convert", SMALL, ("<running>", "4", "<net.mindir>")),
-    Scene("help", SMALL, ("<running>", "question_mark", "<app.palette>")),
+    Scene("runs", SMALL, LISTED),
+    Scene("root-cause", LARGE, (*FAILED, "<What to do>", "o", "<KeyError: 4>")),
+    Scene("root-cause-80x24", SMALL, (*FAILED, "d", "<What to do>")),
+    Scene("running", LARGE, (*OPENED, "<per step time>")),
+    Scene("curves", LARGE, (*OPENED, "<loss>", "c", "<Log scale>")),
+    Scene("new-run", LARGE, (*OPENED, "n", "<worker_num>")),
+    Scene("machine", LARGE, (*OPENED, "M", "<memory>")),
+    Scene("cache", LARGE, (*OPENED, "2", "<train.mindrecord>")),
+    Scene("profile", SMALL, (*OPENED, "3", "<ascend_ms>")),
+    Scene("convert", SMALL, (*OPENED, "4", "<net.mindir>")),
+    Scene("help", SMALL, (*OPENED, "question_mark", "<app.palette>")),
 )
 
 
