@@ -460,6 +460,8 @@ async def test_the_filter_shows_what_it_matches_and_esc_clears_it(tmp_path: Path
         assert {"enable_ssl", "ssl_ca_path", "ssl_strict_host"} <= shown
         assert not shown & {"worker_num", "log_dir", "detach"}
         assert [fold.key for fold in one.form.query(Fold) if fold.display] == ["security"]
+        await one.press("enter")
+        assert one.focus == "enable_ssl"
         await one.press("escape")
         await one.pilot.pause()
         assert not one.result and one.form.query_one("#row-worker_num").display

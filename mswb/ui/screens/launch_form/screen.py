@@ -220,10 +220,20 @@ class LaunchForm(PacedModal["Run | None"]):
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         row = event.input.parent
-        if isinstance(row, FieldRow) and row.field == LINE:
+        field = row.field if isinstance(row, FieldRow) else ""
+        if field == LINE:
             self.query_one(Starter).focus()
+        elif field == "filter":
+            self._to_match()
         else:
             self.focus_next()
+
+    def _to_match(self) -> None:
+        needle = self.query_one("#row-filter", FieldRow).editor.value
+        known = form.fields()
+        matched = [row for row in self._rows() if row.field in known and form.matches(known[row.field], needle)]
+        if matched and matched[0].display:
+            matched[0].editor.focus()
 
     @on(LineEntry.Recalled)
     def _recall(self, event: LineEntry.Recalled) -> None:
