@@ -12,7 +12,7 @@ from mswb.launch.logview.source import ShownLog
 from mswb.launch.logview.state import TailLine
 from mswb.launch.records import parse_record
 
-LINES = 400
+LINES = 200
 """Lines shown of the end, all files together."""
 _LEAST = 8  # of each of many files
 

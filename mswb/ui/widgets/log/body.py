@@ -172,7 +172,7 @@ class LogBody(LogActions):
         if not self._visible or self._timer is not None:
             return
         rest = self._drawn_at + self.context.options.redraw_s - time.monotonic()
-        if rest <= 0 or not self.view.snapshot.built:
+        if rest <= 0 or not self.view.count:
             self.draw()
         else:
             self._timer = self.set_timer(rest, self._due)

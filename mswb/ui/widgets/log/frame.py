@@ -75,7 +75,7 @@ def top_for(bottom: int, row_at: RowAt, canvas: Canvas) -> int:
     return max(0, bottom - canvas.height + 1)
 
 
-def strip_of(line: FrameLine, canvas: Canvas, console: Console, base: Style) -> Strip:
+def strip_of(line: FrameLine, canvas: Canvas, console: Console) -> Strip:
     """A line of the screen as Textual draws it, without the scroll bar."""
     row, look = line.row, canvas.look
     text = content(row, look, canvas.limit)
@@ -87,8 +87,8 @@ def strip_of(line: FrameLine, canvas: Canvas, console: Console, base: Style) -> 
         body = body.adjust_cell_length(canvas.room)
     signs = Strip(gutter(row, look).render(console)) if line.piece == 0 else Strip.blank(canvas.width - 1 - canvas.room)
     drawn = Strip.join([signs.adjust_cell_length(canvas.width - 1 - canvas.room), body])
-    style = base + look.style("cursor") if row.cursor else base + look.style("selected") if row.selected else base
-    return drawn.apply_style(style)
+    name = "cursor" if row.cursor else "selected" if row.selected else ""
+    return drawn.apply_style(look.base + look.style(name) if name else look.base)
 
 
 def bar_of(top: int, shown: int, count: int, height: int) -> tuple[int, int]:

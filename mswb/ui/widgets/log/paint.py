@@ -23,6 +23,7 @@ STYLES = ("error", "warning", "info", "muted", "rank", "fold", "mark", "match", 
 _BY_LEVEL = {Level.CRITICAL: "error", Level.ERROR: "error", Level.WARNING: "warning", Level.INFO: "info"}
 _GLYPH = {Level.CRITICAL: "error", Level.ERROR: "error", Level.WARNING: "warning", Level.INFO: "note"}
 _MAX_WORD = 9
+_PLAIN = Style()
 
 Spans = list[tuple[int, int]]
 Highlighter = Callable[[str], Spans]
@@ -46,14 +47,12 @@ class Look:
 
     raw: bool = False
     names: int = 0
+    base: Style = _PLAIN
     styles: Mapping[str, Style] | None = None
     highlight: Highlighter | None = None
 
     def style(self, name: str) -> Style:
         return (self.styles or {}).get(name, _PLAIN)
-
-
-_PLAIN = Style()
 
 
 def gutter(row: Row, look: Look) -> Text:

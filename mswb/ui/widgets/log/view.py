@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.style import Style
+from rich.text import Text
 from textual import events
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from mswb.files.safety import printable
 from mswb.launch.logview.engine import LogEngine
 from mswb.launch.logview.rows import Place
 from mswb.launch.logview.shown import ShownLine
@@ -71,6 +73,7 @@ class LogView(Widget, can_focus=True):
         self._canvas = Canvas(0, 0)
         self._bar = (0, 0)
         self._lines: dict[Place, ShownLine] = {}
+        self._known_look: tuple[object, Look] | None = None
 
     # -- what is there
 
@@ -219,18 +222,20 @@ class LogView(Widget, can_focus=True):
         return Canvas(self.size.width, self.size.height, self._left, self._wrap, self._look())
 
     def _look(self) -> Look:
-        files = self.snapshot.files
-        names = max((len(name_of(log)) for log in files), default=0) if self.snapshot.merged else 0
-        plain = Style()  # until the style sheet reaches a widget that was mounted just now
-        styles = {name: self.get_component_rich_style(f"log--{name}", default=plain) for name in STYLES}
-        muted = styles["muted"]
-        for name in ("error", "warning", "info", "muted", "rank", "fold", "mark"):  # only their own colour
-            styles[name] = Style(color=styles[name].color, bold=styles[name].bold)
-        styles["selected"] = Style(bgcolor=styles["selected"].bgcolor)
-        styles["cursor"] = Style(bgcolor=styles["cursor"].bgcolor)
-        styles["match"] = Style(bgcolor=styles["match"].bgcolor, bold=True, underline=True)
-        styles["muted"] = Style(color=muted.color)
-        return Look(self.is_raw, names, styles, highlighter(self.snapshot.search))
+        """How rows are drawn; kept until something it depends on has changed."""
+        wanted = (self.is_raw, self.snapshot.files, self.snapshot.search)
+        if self._known_look is None or self._known_look[0] != wanted:
+            names = max((len(name_of(log)) for log in self.snapshot.files), default=0) if self.snapshot.merged else 0
+            look = Look(self.is_raw, names, self.rich_style, self._colours(), highlighter(self.snapshot.search))
+            self._known_look = (wanted, look)
+        return self._known_look[1]
+
+    def _colours(self) -> dict[str, Style]:
+        """Of each component class only what it is there for, so that the cursor's background shows through."""
+        found = {name: self.get_component_rich_style(f"log--{name}") for name in STYLES}
+        plain = {name: Style(color=style.color, bold=style.bold) for name, style in found.items()}
+        plain |= {name: Style(bgcolor=found[name].bgcolor) for name in ("selected", "cursor")}
+        return plain | {"match": Style(bgcolor=found["match"].bgcolor, bold=True, underline=True)}
 
     def _fetch(self, canvas: Canvas) -> None:
         """Have the lines of the screen read, and those around it soon."""
@@ -258,30 +263,16 @@ class LogView(Widget, can_focus=True):
         if self._canvas.width != width or self._canvas.height != self.size.height:
             self._settle()
             self.redraw()
-        line = _at(self._frame, y)
-        base = self.rich_style
+        look, line = self._look(), _at(self._frame, y)
         if line is None:
-            return self._message(width, base) if y == 0 and not self._frame else Strip.blank(width, base)
-        drawn = strip_of(line, self._canvas, self.app.console, base)
-        muted = (self._canvas.look.styles or {}).get("muted", base)
-        return Strip.join([drawn, bar_cell(y in range(*self._bar), self._bar != (0, 0), base + muted)])
+            return self._message(width, look) if y == 0 and not self._frame else Strip.blank(width, look.base)
+        bar = bar_cell(y in range(*self._bar), self._bar != (0, 0), look.base + look.style("muted"))
+        return Strip.join([strip_of(line, self._canvas, self.app.console), bar])
 
-    def _message(self, width: int, base: Style) -> Strip:
+    def _message(self, width: int, look: Look) -> Strip:
         """Why there is nothing to see."""
-        snapshot = self.snapshot
-        if not snapshot.files:
-            text = "No log is open."
-        elif snapshot.problems:
-            text = snapshot.problems[0].title
-        elif not snapshot.built or snapshot.filtering:
-            text = "Reading …"
-        elif snapshot.rows.total:
-            text = "No line passes the filter; Esc takes it away."
-        else:
-            text = "The log is empty so far."
-        from rich.text import Text
-
-        return Strip(Text(f" {text}", end="").render(self.app.console)).adjust_cell_length(width).apply_style(base)
+        text = Text(f" {printable(why_empty(self.snapshot))}", end="")
+        return Strip(text.render(self.app.console)).adjust_cell_length(width).apply_style(look.base)
 
     # -- events
 
@@ -291,15 +282,11 @@ class LogView(Widget, can_focus=True):
         self._settle()
         self.redraw()
 
-    def on_focus(self) -> None:
-        self.redraw()
-
-    def on_blur(self) -> None:
-        self.redraw()
-
     def notify_style_update(self) -> None:
+        """The theme or the focus has changed: all colours are others."""
         super().notify_style_update()
-        self._canvas = Canvas(0, 0)
+        self._known_look = None
+        self.call_later(self.redraw)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
@@ -318,6 +305,17 @@ class LogView(Widget, can_focus=True):
             self.move_to(line.number)
             if event.chain == 2:
                 self.post_message(self.Picked())
+
+
+def why_empty(snapshot: Snapshot) -> str:
+    """Why there are no rows to see."""
+    if not snapshot.files:
+        return "No log is open."
+    if not snapshot.built or snapshot.filtering:
+        return "Reading …"
+    if snapshot.rows.total:
+        return "No line passes the filter; Esc takes it away."
+    return snapshot.problems[0].title if snapshot.problems else "The log is empty so far."
 
 
 def _at(frame: list[FrameLine], y: int) -> FrameLine | None:
