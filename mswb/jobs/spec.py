@@ -11,7 +11,7 @@ log            a link to the folder of the rank logs
 =============  =================================================================================================
 
 The shim also writes ``run.json`` (a :class:`RunStatus`) into the log folder, so that a diagnosis of that folder has
-the exit codes even after it was copied to another machine.
+the exit codes even after it was copied to another machine; not for an adopted run, whose log folder is not ours.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from mswb.jobs.procs import Table
 from mswb.launch.foreign.command import is_msrun
@@ -43,7 +44,9 @@ def cast(sights: Sights, table: Table) -> list[Part]:
     leading = {pid: sight for pid, sight in candidates.items() if _leads(sight, candidates, table)}
     tops = {pid for pid, sight in leading.items() if not _is_launcher_of(pid, sight, leading, table)} | strangers
     parts = [_part(sights[pid], sights, table) for pid in sorted(tops)]
-    return [*_launchers(parts, sights), *parts]
+    launchers = list(_launchers(parts, sights))
+    taken = {part.sight.pid for part in launchers}
+    return [*launchers, *(part for part in parts if part.sight.pid not in taken)]
 
 
 def role_of(sight: Sight) -> Role:
@@ -110,9 +113,9 @@ def _part(sight: Sight, sights: Sights, table: Table) -> Part:
 
 
 def _topmost_mpi(pid: int, sights: Sights, table: Table) -> Sight | None:
-    while table[pid].parent in table and table[table[pid].parent].name in _MPI:
-        pid = table[pid].parent
-    return sights.get(pid)
+    """The first of the chain of MPI's processes that ends at ``pid``: mpirun itself."""
+    chain = takewhile(lambda one: table[one].name in _MPI, [pid, *_pids_above(pid, table)])
+    return sights.get(list(chain)[-1])
 
 
 def _launchers(parts: Sequence[Part], sights: Sights) -> Iterator[Part]:

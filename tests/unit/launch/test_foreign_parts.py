@@ -148,6 +148,17 @@ def test_address(env: dict[str, str], address: str | None) -> None:
     assert address_of(Part(sight(1, env=env), "worker")) == address
 
 
+def test_the_first_of_several_mpi_processes_is_the_launcher() -> None:
+    chain = [sight(10, name="mpirun"), sight(11, 10, name="prted"), sight(12, 11, {"PMIX_RANK": "0"})]
+    assert [part.sight.pid for part in _cast(*chain) if part.role == "launcher"] == [10]
+    assert _cast(*chain)[-1].kind == "mpirun"
+
+
+def test_a_ring_of_parents_ends() -> None:
+    """The table is read process by process, while pids are given away again."""
+    assert _cast(sight(10, 11, name="mpirun"), sight(11, 10, name="mpirun"), sight(12, 11, {"PMIX_RANK": "0"}))
+
+
 words = st.sampled_from(["MS_WORKER", "MS_SCHED", "0", "1", "x", "", "8118"])
 names = st.sampled_from(
     ["MS_ROLE", "MS_SCHED_PORT", "MS_NODE_ID", "RANK_ID", "SLURM_PROCID", "SLURM_JOB_ID", "PMIX_RANK"]
