@@ -140,7 +140,8 @@ def moved(before: LaunchState, folder: str) -> LaunchState:
         view = replace(view, ranks=ranks, logs=logs)
     if diagnosis is not None:
         found = tuple(replace(one, where=replace(one.where, file=at(one.where.file))) for one in diagnosis.findings)
-        diagnosis = replace(diagnosis, findings=found, path=folder)
+        ends = tuple(replace(one, file=at(one.file)) for one in diagnosis.ranks)
+        diagnosis = replace(diagnosis, findings=found, ranks=ends, path=folder)
     return replace(before, open=replace(run, view=view, diagnosis=diagnosis))
 
 

@@ -13,10 +13,11 @@ from mswb.findings import Where
 from mswb.flows.runview import RunProgress
 from mswb.launch.foreign import ForeignRun
 from mswb.ui.messages import Copy
-from mswb.ui.panes.launch import work
+from mswb.ui.panes.launch import actions, work
 from mswb.ui.panes.launch.pane import LaunchPane
 from mswb.ui.panes.launch.run_part import MERGED_AT_ONCE, RunPart, wanted_logs
 from mswb.ui.panes.launch.state import LaunchState, OpenRun
+from mswb.ui.screens.curves import CurvesScreen
 from mswb.ui.widgets.log import LogPanel
 from tests.ui import launch_states as made
 from tests.ui.sessions import LARGE, screen_text, until
@@ -343,3 +344,75 @@ async def test_a_silence_is_told_and_looked_into(tmp_path: Path, logs: Path, mon
         pane.follow.viewed(made.RUNNING, replace(silent, version=6))
         assert asked == [made.RUNNING.key]
         assert "2 ranks are silent" in screen_text(pilot.app) or pane.run_part is not None
+
+
+@pytest.mark.asyncio
+async def test_double_clicks_open_runs_and_logs(tmp_path: Path, logs: Path) -> None:
+    async with launch(tmp_path) as (pane, pilot):
+        await still(pane, pilot)
+        opened: list[str] = []
+        pane.follow.open = lambda known: opened.append(known.key)  # type: ignore[method-assign]
+        pane.show(made.LISTED)
+        await pilot.pause()
+        await pilot.click("#launch-runs TableBody", offset=(4, 2), times=2)
+        await until(pilot, lambda: opened == [made.FAILED.key])
+        part = await shown(pane, pilot, made.OPEN_RUNNING, logs)
+        await pilot.click("#launch-grid TableBody", offset=(4, 2), times=2)
+        await until(pilot, lambda: not part.shows(str(logs / "worker_0.log")))
+
+
+@pytest.mark.asyncio
+async def test_curves_of_one_run_and_of_two_marked_ones(
+    tmp_path: Path, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(actions, "show_curves", lambda pane, chosen: asked.append([one.name for one in chosen]))
+    async with launch(tmp_path) as (pane, pilot):
+        await still(pane, pilot)
+        pane.show(made.LISTED)
+        await pilot.pause()
+        await pilot.press("c")
+        await pilot.press("space", "space", "c")
+        await until(pilot, lambda: len(asked) == 2)
+        assert asked == [[made.RUNNING.name], [made.RUNNING.name, made.FAILED.name]]
+
+
+@pytest.mark.asyncio
+async def test_curves_open_on_the_run(tmp_path: Path, logs: Path) -> None:
+    async with launch(tmp_path) as (pane, pilot):
+        await still(pane, pilot)
+        pane.show(made.state(replace(made.RUNNING, source=logs)))
+        await pilot.pause()
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CurvesScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is pane.screen)
+
+
+@pytest.mark.asyncio
+async def test_attach_opens_the_run_and_follows_its_log(tmp_path: Path, logs: Path) -> None:
+    async with launch(tmp_path) as (pane, pilot):
+        await still(pane, pilot)
+        pane.show(made.state(replace(made.RUNNING, source=logs, log_dir=str(logs))))
+        await pilot.pause()
+        await pilot.press("a")
+        await until(pilot, lambda: "line 40" in screen_text(pilot.app))
+        await until(pilot, lambda: focus_in(pilot, LogPanel))
+
+
+@pytest.mark.asyncio
+async def test_the_log_stands_at_the_root_of_a_failed_run(tmp_path: Path, logs: Path) -> None:
+    async with launch(tmp_path) as (pane, pilot):
+        await shown(pane, pilot, made.OPEN_FAILED, logs)
+        await until(pilot, lambda: "rank 1 line 12" in screen_text(pilot.app))
+        assert not focus_in(pilot, LogPanel)
+
+
+@pytest.mark.asyncio
+async def test_ranks_of_a_log_folder_are_as_the_diagnosis_found_them(tmp_path: Path, logs: Path) -> None:
+    unknown = tuple(made.rank(one, state="unknown") for one in range(2))
+    run = OpenRun(made.FOLDER.key, made.view(unknown, "unknown", kind="folder"), made.failed_diagnosis())
+    async with launch(tmp_path) as (pane, pilot):
+        part = await shown(pane, pilot, made.open_state(run), logs)
+        assert [part.grid.data.value(row, "state") for row in (0, 1)] == ["✖ failed ◆1st", "✖ failed"]
+        assert "✖ failed" in screen_text(pilot.app).split("\n")[2]

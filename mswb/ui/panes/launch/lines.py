@@ -40,8 +40,11 @@ class Line:
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
     """``text`` in rows of at most ``width`` terminal cells, broken between words where it can be.
 
-    ``indent`` starts every row.
+    ``indent`` starts every row, as do the spaces that the text begins with.
     """
+    begin = len(text) - len(text.lstrip(" "))
+    indent += " " * min(begin, max(0, width // 2 - len(indent)))
+    text = text[begin:]
     room = max(1, width - cell_len(indent))
     rows: list[str] = []
     row = ""

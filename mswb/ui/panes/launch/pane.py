@@ -164,8 +164,14 @@ class LaunchPane(Pane):
         front = self._front()
         if front is None:  # it is being mounted
             self.call_after_refresh(self._focus_front)
-        elif self.app.screen is self.screen and self.is_on_screen:
+        elif self.app.screen is self.screen and self.is_on_screen and not self._in_front():
             front.focus()
+
+    def _in_front(self) -> bool:
+        """Whether the focus is in the log of an open run that is to be seen: it was put there on purpose."""
+        part, state = self.run_part, self.state
+        shows_log = state.level == "run" and not state.side and state.maximised != "grid"
+        return part is not None and part.ready and shows_log and _is_in(self.screen.focused, part.log_panel)
 
     # -- the life of the pane
 
@@ -283,6 +289,8 @@ class LaunchPane(Pane):
         event.stop()
         if event.line.where is not None:
             self.follow.goto(event.line.where)
+        elif event.line.finding is not None:
+            self.action_jump()
 
     # -- keys
 
@@ -331,9 +339,9 @@ class LaunchPane(Pane):
 
     def action_side(self, side: Side) -> None:
         """Open or close the details or the phases."""
-        if side == "timeline":
-            self.follow.read_phases()
         self.change(states.toggled, side)
+        if self.state.side == "timeline":
+            self.follow.read_phases()
 
     def action_jump(self) -> None:
         """Go to the line in the log: of the finding under the cursor in the details, else of the root cause."""
@@ -365,8 +373,10 @@ class LaunchPane(Pane):
         self.change(states.resized, rows)
 
     def action_look(self) -> None:
-        """Look at the runs now."""
+        """Look at the runs now, and read the phases again when they are shown."""
         self.follow.look()
+        if self.state.side == "timeline":
+            self.follow.read_phases()
 
     def action_copy_finding(self) -> None:
         """Copy the finding under the cursor, or the root cause, as Markdown."""

@@ -13,6 +13,7 @@ from mswb.ui.panes.launch.runs_list import NEVER, table_keys
 from mswb.ui.panes.launch.state import OpenRun
 from mswb.ui.panes.launch.words import state_colour
 from mswb.ui.widgets.table.data import Column
+from mswb.ui.widgets.table.units import UNKNOWN
 from mswb.ui.widgets.table.widget import Table
 
 
@@ -33,16 +34,20 @@ def _loss_colour(value: Any) -> str:
     return "error" if bad else ""
 
 
+def _whole(value: Any) -> str:
+    return UNKNOWN if value is None else f"{value:.0f}"
+
+
 COLUMNS = (
     Column("rank", "Rank", "text", width=5),
     Column("state", "State", "text", width=13, style=state_colour),
-    Column("phase", "Phase", "text", width=11),
+    Column("phase", "Phase", "text", width=10),
     Column("step", "Step", "number", width=6, total=False),
     Column("loss", "Loss", "number", width=7, style=_loss_colour, total=False),
     Column("last", "Last", "age", width=4),
     Column("errors", "Err", "number", width=4, style=_error_colour),
     Column("exit", "Exit", "number", width=4, style=_exit_colour, total=False),
-    Column("cpu", "CPU%", "number", width=5),
+    Column("cpu", "CPU%", "number", width=5, show=_whole),
     Column("memory", "Memory", "bytes", width=9),
     Column("warnings", "Warn", "number", width=5, style=_warning_colour),
     Column("device", "Dev", "text", width=6),

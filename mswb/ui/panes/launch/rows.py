@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mswb.files.safety import printable
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, list[Any]]
 _BADNESS = {"failed": 0, "killed": 1, "silent": 2, "starting": 3, "running": 3, "unknown": 4, "ended": 5}
+OVER = frozenset({"ended", "failed", "killed"})
+"""States of a rank that is no more."""
 _ROLES = {"worker": 0, "other": 1, "scheduler": 2, "launcher": 3}
 SHORT_ROLES = {"scheduler": "sched", "launcher": "msrun", "other": "log", "worker": "?"}
 """What stands in the place of a rank where there is none."""
@@ -45,11 +48,11 @@ def rank_arrays(run: OpenRun) -> Arrays:
     return {
         "key": [rank_key(one) for one in ranks],
         "rank": [who(one, width) for one in ranks],
-        "state": [state_word(one.state) + (f" {glyph('mark')}1st" if one is first else "") for one in ranks],
+        "state": [state_word(one.state) + (f" {glyph('mark')}1st" if one == first else "") for one in ranks],
         "phase": [phase_text(one) for one in ranks],
         "step": [one.step for one in ranks],
         "loss": [one.loss for one in ranks],
-        "last": [_coarse(one.last_line_age_s) for one in ranks],
+        "last": [None if one.state in OVER else _coarse(one.last_line_age_s) for one in ranks],
         "errors": [one.errors for one in ranks],
         "warnings": [one.warnings for one in ranks],
         "cpu": [one.cpu_percent for one in ranks],
@@ -74,16 +77,30 @@ def who(one: RankView, width: int = 1) -> str:
 
 def ordered(run: OpenRun) -> Sequence[RankView]:
     """The processes in the order asked for: the worst first, or by number."""
-    ranks = run.view.ranks if run.view is not None else ()
+    ranks = explained(run)
     if run.order == "number":
         return sorted(ranks, key=_number)
     first = first_failed(run)
-    return sorted(ranks, key=lambda one: (one is not first, _BADNESS.get(one.state, 4), not one.errors, _number(one)))
+    return sorted(ranks, key=lambda one: (one != first, _BADNESS.get(one.state, 4), not one.errors, _number(one)))
+
+
+def explained(run: OpenRun) -> tuple[RankView, ...]:
+    """The processes; of those whose end nobody recorded, as the diagnosis found them in their logs."""
+    ranks = run.view.ranks if run.view is not None else ()
+    if run.diagnosis is None or all(one.state != "unknown" for one in ranks):
+        return ranks
+    told = {one.file: one for one in run.diagnosis.ranks if one.state != "unknown"}
+    return tuple(
+        replace(one, state=told[one.file].state, exit_code=told[one.file].exit_code)
+        if one.state == "unknown" and one.file in told
+        else one
+        for one in ranks
+    )
 
 
 def first_failed(run: OpenRun) -> RankView | None:
     """The process that failed first: by the diagnosis, else by the run's own record."""
-    ranks = run.view.ranks if run.view is not None else ()
+    ranks = explained(run)
     diagnosis = run.diagnosis
     if diagnosis is not None and diagnosis.root is not None and diagnosis.verdict == "failed":
         where = diagnosis.findings[diagnosis.root].where
@@ -99,7 +116,7 @@ def first_failed(run: OpenRun) -> RankView | None:
 
 def phase_text(one: RankView) -> str:
     """How far a rank is before its steps say it, and what it does."""
-    if one.phase is None or one.state in ("ended", "failed", "killed"):
+    if one.phase is None or one.state in OVER:
         return ""
     done = "" if one.phase_done is None else f" {one.phase_done}"
     total = f"/{one.phase_total}" if done and one.phase_total is not None else ""

@@ -36,8 +36,10 @@ class RunPart(Vertical):
         self.context = context
         self._state: LaunchState | None = None
         self._shown: tuple[str, tuple[ShownLog, ...]] = ("", ())
+        self._rooted = ""
         self._texts: dict[str, str] = {}
         self._ready = False
+        self._follows = False
 
     def compose(self) -> ComposeResult:
         yield Static("", id="launch-title", markup=False)
@@ -62,6 +64,8 @@ class RunPart(Vertical):
         self._ready = True
         if self._state is not None:
             self.show(self._state)
+        if self._follows:
+            self.follow()
 
     def show(self, state: LaunchState) -> None:
         """Draw the open run."""
@@ -74,10 +78,12 @@ class RunPart(Vertical):
         self._arrange(state, run)
         self.grid.show_run(run)
         self._show_logs(run)
+        self._show_root(run)
 
     def close_run(self) -> None:
         """Give the files of the log view back."""
         self._shown = ("", ())
+        self._rooted = ""
         if self._ready:
             self.log_panel.close()
 
@@ -86,7 +92,10 @@ class RunPart(Vertical):
         return any(one.path == path for one in self._shown[1])
 
     def follow(self) -> None:
-        """Go to the end of the log and stay there."""
+        """Go to the end of the log and stay there, with the focus in it."""
+        if not self._ready:
+            self._follows = True
+            return
         self.log_panel.follow(True)
         self.log_panel.front.focus()
 
@@ -121,7 +130,16 @@ class RunPart(Vertical):
             self.log_panel.add(wanted[len(shown) :])
         elif wanted:
             self.log_panel.open(wanted, title=logs_title(run, wanted))
-            self.log_panel.follow(run.view is not None and run.view.live)
+
+    def _show_root(self, run: OpenRun) -> None:
+        """Show where the run failed as soon as that is known, once, unless the person reads elsewhere."""
+        place = root_place(run)
+        if place is None or self._rooted == run.key:
+            return
+        self._rooted = run.key
+        body = self.log_panel.body
+        if (body is None or body.view.following) and self.shows(place[0]):
+            self.log_panel.goto(*place)
 
 
 def wanted_logs(run: OpenRun) -> tuple[ShownLog, ...]:
@@ -135,6 +153,15 @@ def wanted_logs(run: OpenRun) -> tuple[ShownLog, ...]:
     first = first_failed(run)
     chosen = next((one for one in logs if first is not None and one.path == first.file), logs[0])
     return (chosen,)
+
+
+def root_place(run: OpenRun) -> tuple[str, int] | None:
+    """File and line of the root cause of a run that failed."""
+    diagnosis = run.diagnosis
+    if diagnosis is None or diagnosis.root is None or diagnosis.verdict != "failed":
+        return None
+    where = diagnosis.findings[diagnosis.root].where
+    return (where.file, where.line) if where.file is not None and where.line is not None else None
 
 
 def logs_title(run: OpenRun, logs: Sequence[ShownLog]) -> str:

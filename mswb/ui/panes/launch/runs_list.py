@@ -78,6 +78,7 @@ class RunsList(Vertical):
         super().__init__(id=id)
         self._arrays: Arrays | None = None
         self._words = ""
+        self._opened = ""
 
     def compose(self) -> ComposeResult:
         yield RunsTable(COLUMNS, id="launch-runs", keys_column="key", title="Runs", empty="")
@@ -112,3 +113,12 @@ class RunsList(Vertical):
         if arrays != self._arrays:
             self._arrays = arrays
             self.table.set_data(arrays)
+        self._point_at(state, arrays)
+
+    def _point_at(self, state: LaunchState, arrays: Arrays) -> None:
+        """Put the cursor on the run that was opened, once."""
+        key = state.open.key if state.open is not None else ""
+        if key != self._opened and (not key or key in arrays["key"]):
+            self._opened = key
+            if key:
+                self.table.move_to(arrays["key"].index(key))

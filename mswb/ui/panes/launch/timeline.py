@@ -29,7 +29,7 @@ NOTHING = (
 )
 LONGEST = 12
 """Phases listed below the bars."""
-_SHARE = 12
+_SHARE, _WITH_SHARE = 12, 50  # cells of a share, and from which width on it is drawn
 
 
 def timeline_lines(run: OpenRun, width: int) -> list[Line]:
@@ -86,7 +86,8 @@ def _longest(phases: Sequence[PhaseSpan], width: int) -> Iterator[Line]:
     for one in longest:
         took = one.duration_us or 0
         seconds = f"{took / 1e6:.3f}s" if took < 10_000_000 else span(took / 1e6)
-        yield Line(_row(one, f"{seconds:>9} {bar(took / most, _SHARE)}", width), where=_place(one))
+        share = f" {bar(took / most, _SHARE)}" if width >= _WITH_SHARE else ""
+        yield Line(_row(one, f"{seconds:>9}{share}", width), where=_place(one))
 
 
 def _row(one: PhaseSpan, end: str, width: int) -> str:

@@ -75,6 +75,8 @@ def run_state(one: KnownRun, diagnosis: Diagnosis | None) -> str:
         return "foreign"
     if is_hang(diagnosis) and one.state == "running":
         return "hang"
+    if one.kind == "folder" and diagnosis is not None and diagnosis.verdict in ("failed", "succeeded"):
+        return diagnosis.verdict
     if one.kind == "folder" and one.state == "unknown":
         return "logs" if diagnosis is None else verdict_state(diagnosis)
     return one.state
