@@ -211,8 +211,10 @@ class CurvesScreen(PacedScreen[None]):
         wanted, views = news
         if not self.is_attached or wanted != self._wanted:
             return
-        for finding in dict.fromkeys(finding for view in views for finding in view.problems):
-            if not any(finding in view.problems for view in self.state.views):
+        told = [finding for view in self.state.views for finding in view.problems]
+        for finding in (finding for view in views for finding in view.problems):
+            if finding not in told:
+                told.append(finding)
                 self._failed(finding)
         name = self.state.name
         known = [name for view in views for name in view.curves.names]

@@ -115,8 +115,8 @@ def short(value: float) -> str:
     """A number in at most :data:`LABEL_CELLS` cells."""
     if not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    text = f"{value:.5g}"
-    return text if len(text) < LABEL_CELLS else f"{value:.2e}"
+    texts = (f"{value:.{digits}g}" for digits in (5, 4, 3, 2))
+    return next((text for text in texts if len(text) <= LABEL_CELLS), f"{value:.1g}")
 
 
 def _places(series: Series, logarithmic: bool) -> Places:
