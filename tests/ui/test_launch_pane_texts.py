@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,13 +12,24 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from mswb.flows.runview import Failed
+from mswb.ui.panes.launch import speech
 from mswb.ui.panes.launch import state as states
 from mswb.ui.panes.launch.available import Here, available
 from mswb.ui.panes.launch.diagnosis_text import details_lines
 from mswb.ui.panes.launch.lines import wrap
 from mswb.ui.panes.launch.rows import first_failed, ordered, rank_arrays, run_arrays
 from mswb.ui.panes.launch.state import Listing, OpenRun
-from mswb.ui.panes.launch.words import banner_of, exit_text, list_title, span, state_colour, state_word, title_text
+from mswb.ui.panes.launch.timeline import timeline_lines
+from mswb.ui.panes.launch.words import (
+    SIGNS,
+    banner_of,
+    exit_text,
+    list_title,
+    span,
+    state_colour,
+    state_word,
+    title_text,
+)
 from tests.ui import launch_states as made
 
 RANKS = ("rank", "state", "phase", "step", "loss", "errors", "exit")
@@ -286,3 +299,24 @@ def test_ends_between_two_looks() -> None:
 def test_the_grid_has_at_least_a_row() -> None:
     assert states.resized(made.OPEN_RUNNING, -99).grid_rows == states.MIN_GRID_ROWS
     assert states.resized(made.OPEN_RUNNING, 2).grid_rows == states.GRID_ROWS + 2
+
+
+def test_every_word_has_a_chinese_form_and_takes_the_same_values() -> None:
+    sources = [path.read_text() for path in Path(speech.__file__).parent.glob("*.py")]
+    said = {name for source in sources for name in re.findall(r'\bword\(\s*"([^"]+)"', source)}
+    said |= {name for source in sources for name in re.findall(r"\bword\('([^']+)'", source)}
+    said |= {name for _, name, _ in SIGNS.values()}
+    known = speech.chinese()
+    assert said - set(known) == set()
+    for name, text in known.items():
+        assert set(re.findall(r"(?<!{){(\w+)}", text)) == set(re.findall(r"(?<!{){(\w+)}", name)), name
+
+
+def test_in_chinese_states_keep_their_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speech, "language", lambda: "zh")
+    assert state_word("failed") == "✖ 失败"
+    assert state_colour("✖ 失败") == "error"
+    banner = banner_of(made.OPEN_FAILED)
+    assert banner is not None
+    assert "最先失败" in banner.text
+    assert "PIPELINE:1}" in timeline_lines(OpenRun("run:x", phases=()), 200)[0].text

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mswb.ui.panes.launch import work
 from mswb.ui.panes.launch.confirm import Confirm, adopt_question, stop_question
+from mswb.ui.panes.launch.speech import word
 
 if TYPE_CHECKING:
     from mswb.flows.known_runs import KnownRun
@@ -43,9 +44,8 @@ def run_again(pane: LaunchPane, known: KnownRun) -> None:
 def ask_to_stop(pane: LaunchPane, known: KnownRun, *, kill: bool = False) -> None:
     """Show the processes of a run and ask whether to end them."""
     if not known.here:
-        pane.app.notify(
-            f"{known.name} runs on {known.host}; it is never signalled from here", severity="warning", markup=False
-        )
+        text = word("{id} runs on {host}; it is never signalled from here", id=known.name, host=known.host)
+        pane.app.notify(text, severity="warning", markup=False)
         return
     pane.context.tasks.start(
         f"Processes of {known.name}",
@@ -68,8 +68,8 @@ def _ask(pane: LaunchPane, found: work.Members, *, kill: bool) -> None:
 
 def _stop(pane: LaunchPane, known: KnownRun, *, kill: bool) -> None:
     def asked(done: bool) -> None:
-        words = ("killing" if kill else "stopping") if done else "had already ended:"
-        pane.app.notify(f"{words} {known.name}", markup=False)
+        name = ("killing {id}" if kill else "stopping {id}") if done else "{id} had already ended"
+        pane.app.notify(word(name, id=known.name), markup=False)
         pane.follow.look()
 
     title = f"{'Kill' if kill else 'Stop'} {known.name}"

@@ -12,6 +12,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
 from mswb.ui import keymap
+from mswb.ui.panes.launch.speech import word
 from mswb.ui.screens.base import PacedModal
 
 
@@ -57,7 +58,7 @@ class Confirm(PacedModal[str]):
                 yield Static("\n".join(self.question.lines), classes="lines", markup=False)
             for number, (name, words) in enumerate(self.question.answers):
                 yield _Answer(name, words, later=number > 0)
-            yield _Answer("", "n, Esc: no", later=True)
+            yield _Answer("", word("n, Esc: no"), later=True)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).can_focus = len(self.question.lines) > 12
@@ -95,16 +96,15 @@ class _Answer(Static):
 def stop_question(run_id: str, members: Sequence[tuple[int, str]], *, stopping: bool = False) -> Question:
     """Whether to end a run: its processes (pid and name) are shown; ``stopping``: it was asked to end already."""
     lines = tuple(f"pid {pid}  {name}" for pid, name in members) or (
-        "no process of it is left; its record gets an end",
+        word("no process of it is left; its record gets an end"),
     )
-    count = f"{len(members)} process{'es' if len(members) != 1 else ''}"
-    kill = ("kill", "X: kill them at once (SIGKILL)")
+    count = word("1 process") if len(members) == 1 else word("{count} processes", count=len(members))
+    kill = ("kill", word("X: kill them at once (SIGKILL)"))
     if stopping:
-        return Question(
-            f"Run {run_id} is stopping; kill what is left, {count}?", lines, (("kill", "x, y: kill at once (SIGKILL)"),)
-        )
-    stop = ("stop", "x, y, Enter: stop (SIGINT, then SIGTERM, then SIGKILL)")
-    return Question(f"Stop run {run_id} with its {count}?", lines, (stop, kill))
+        title = word("Run {id} is stopping; kill what is left, {count}?", id=run_id, count=count)
+        return Question(title, lines, (("kill", word("x, y: kill at once (SIGKILL)")),))
+    stop = ("stop", word("x, y, Enter: stop (SIGINT, then SIGTERM, then SIGKILL)"))
+    return Question(word("Stop run {id} with its {count}?", id=run_id, count=count), lines, (stop, kill))
 
 
 def adopt_question(title: str, pids: Sequence[tuple[int, str]]) -> Question:
@@ -112,6 +112,6 @@ def adopt_question(title: str, pids: Sequence[tuple[int, str]]) -> Question:
     lines = (
         *(f"pid {pid}  {name}" for pid, name in pids),
         "",
-        "mswb records them as a run: exit codes, the first failure, stop. They go on as they are.",
+        word("adopting"),
     )
-    return Question(f"Adopt {title}?", lines, (("adopt", "y, Enter: adopt"),))
+    return Question(word("Adopt {title}?", title=title), lines, (("adopt", word("y, Enter: adopt")),))

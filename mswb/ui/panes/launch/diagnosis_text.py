@@ -10,6 +10,7 @@ from mswb.files.safety import printable, printable_block
 from mswb.ui.finding_text import label
 from mswb.ui.glyphs import glyph, severity_word
 from mswb.ui.panes.launch.lines import Line, wrap
+from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.words import SIGNS, state_word, verdict_state
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _COLOURS = {"error": "error", "warning": "warning", "note": "text-muted"}
 def details_lines(diagnosis: Diagnosis | None, width: int, *, waiting: bool = False) -> list[Line]:
     """The lines of the details; ``waiting``: a diagnosis is being made."""
     if diagnosis is None:
-        text = f"finding out {glyph('ellipsis')}" if waiting else "No diagnosis yet. D makes one now."
+        text = f"{word('finding out')} {glyph('ellipsis')}" if waiting else word("No diagnosis yet. D makes one now.")
         return [Line(row, "text-muted") for row in wrap(text, width)]
     return list(_all_lines(diagnosis, width, waiting))
 
@@ -32,7 +33,7 @@ def details_lines(diagnosis: Diagnosis | None, width: int, *, waiting: bool = Fa
 def _all_lines(diagnosis: Diagnosis, width: int, waiting: bool) -> Iterator[Line]:
     state = verdict_state(diagnosis)
     colour = SIGNS.get(state, SIGNS["unknown"])[2]
-    more = f"  (looking again {glyph('ellipsis')})" if waiting else ""
+    more = f"  ({word('looking again')} {glyph('ellipsis')})" if waiting else ""
     yield Line(f"{state_word(state).upper()}  {_counted(diagnosis)}{more}", colour, bold=True)
     root = diagnosis.root
     if root is not None:
@@ -41,7 +42,7 @@ def _all_lines(diagnosis: Diagnosis, width: int, waiting: bool) -> Iterator[Line
     yield from _chain(diagnosis, width)
     yield from _others(diagnosis, width)
     if not diagnosis.findings and state == "unknown":
-        text = "The logs name no error and no exit code is known: the end of this run is not in them."
+        text = word("The logs name no error and no exit code is known: the end of this run is not in them.")
         yield from (Line(row) for row in ("", *wrap(text, width)))
 
 
@@ -78,7 +79,7 @@ def _chain(diagnosis: Diagnosis, width: int) -> Iterator[Line]:
     if not after:
         return
     yield Line("")
-    yield Line(f"Consequences ({len(after)})", bold=True)
+    yield Line(word("Consequences ({count})", count=len(after)), bold=True)
     for index in sorted(after, key=lambda index: diagnosis.findings[index].where.time or ""):
         yield from _short(diagnosis.findings[index], index, glyph("arrow"), width)
 
@@ -90,7 +91,7 @@ def _others(diagnosis: Diagnosis, width: int) -> Iterator[Line]:
     if not rest:
         return
     yield Line("")
-    yield Line("Also", bold=True)
+    yield Line(word("Also"), bold=True)
     for index in rest:
         finding = diagnosis.findings[index]
         yield from _short(finding, index, severity_word(finding.severity), width)
@@ -109,7 +110,9 @@ def _short(finding: Finding, index: int, lead: str, width: int) -> Iterator[Line
 
 def _counted(diagnosis: Diagnosis) -> str:
     workers = sum(rank.role == "worker" for rank in diagnosis.ranks)
-    return f"{workers} rank{'s' if workers != 1 else ''}" if workers else "no rank has a log"
+    if workers == 1:
+        return word("1 rank")
+    return word("{count} ranks", count=workers) if workers else word("no rank has a log")
 
 
 def place_text(where: Where, base: str) -> str:

@@ -19,6 +19,7 @@ from mswb.flows.runview import RunView
 from mswb.ui.messages import RunFinished
 from mswb.ui.panes.launch import state as states
 from mswb.ui.panes.launch import work
+from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import Listing
 
 if TYPE_CHECKING:
@@ -130,8 +131,8 @@ class Follow:
 
     def _reaped_now(self, reaped: list[Reaped]) -> None:
         for one in reaped:
-            names = ", ".join(f"{process.pid} {process.name}" for process in one.ended) or "nothing was left"
-            text = f"run {one.run.id} had lost its supervisor; ended: {names}"
+            names = ", ".join(f"{process.pid} {process.name}" for process in one.ended) or word("nothing was left")
+            text = word("run {id} had lost its supervisor; ended: {names}", id=one.run.id, names=names)
             self._pane.app.notify(text, severity="warning", markup=False)
         self.look()
 

@@ -33,6 +33,7 @@ from mswb.ui.panes.launch.lines import LineView
 from mswb.ui.panes.launch.ranks_grid import RanksGrid
 from mswb.ui.panes.launch.runs_list import RunsList, RunsTable
 from mswb.ui.panes.launch.side import SidePart
+from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import LaunchState, Side
 
 if TYPE_CHECKING:
@@ -349,7 +350,7 @@ class LaunchPane(Pane):
         if finding is not None and finding.where.file is not None:
             self.follow.goto(finding.where)
         else:
-            self.app.notify("This finding names no line.", severity="warning", markup=False)
+            self.app.notify(word("This finding names no line."), severity="warning", markup=False)
 
     def action_curves(self) -> None:
         """Loss and speed of the run, or of the runs that are marked in the list, as curves."""

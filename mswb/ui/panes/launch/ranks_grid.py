@@ -10,6 +10,7 @@ from textual.message import Message
 from mswb.ui import keymap
 from mswb.ui.panes.launch.rows import Arrays, first_failed, ordered, rank_arrays, rank_key
 from mswb.ui.panes.launch.runs_list import NEVER, table_keys
+from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import OpenRun
 from mswb.ui.panes.launch.words import state_colour
 from mswb.ui.widgets.table.data import Column
@@ -39,21 +40,21 @@ def _whole(value: Any) -> str:
 
 
 COLUMNS = (
-    Column("rank", "Rank", "text", width=5),
-    Column("state", "State", "text", width=13, style=state_colour),
-    Column("phase", "Phase", "text", width=10),
-    Column("step", "Step", "number", width=6, total=False),
-    Column("loss", "Loss", "number", width=7, style=_loss_colour, total=False),
-    Column("last", "Last", "age", width=4),
-    Column("errors", "Err", "number", width=4, style=_error_colour),
-    Column("exit", "Exit", "number", width=4, style=_exit_colour, total=False),
+    Column("rank", word("Rank"), "text", width=5),
+    Column("state", word("State"), "text", width=13, style=state_colour),
+    Column("phase", word("Phase"), "text", width=10),
+    Column("step", word("Step"), "number", width=6, total=False),
+    Column("loss", word("Loss"), "number", width=7, style=_loss_colour, total=False),
+    Column("last", word("Last"), "age", width=4),
+    Column("errors", word("Err"), "number", width=4, style=_error_colour),
+    Column("exit", word("Exit"), "number", width=4, style=_exit_colour, total=False),
     Column("cpu", "CPU%", "number", width=5, show=_whole),
-    Column("memory", "Memory", "bytes", width=9),
-    Column("warnings", "Warn", "number", width=5, style=_warning_colour),
-    Column("device", "Dev", "text", width=6),
-    Column("device_memory", "Dev mem", "bytes", width=9),
-    Column("pid", "Pid", "number", width=8, total=False),
-    Column("node", "Node", "text", width=12),
+    Column("memory", word("Memory"), "bytes", width=9),
+    Column("warnings", word("Warn"), "number", width=5, style=_warning_colour),
+    Column("device", word("Dev"), "text", width=6),
+    Column("device_memory", word("Dev mem"), "bytes", width=9),
+    Column("pid", word("Pid"), "number", width=8, total=False),
+    Column("node", word("Node"), "text", width=12),
     Column("key", "", "text", hide_below=NEVER),
 )
 
@@ -74,7 +75,7 @@ class RanksGrid(Table):
         """The ranks are wanted in the other order."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(COLUMNS, id=id, keys_column="key", title_line=False, empty="no process is known yet")
+        super().__init__(COLUMNS, id=id, keys_column="key", title_line=False, empty=word("no process is known yet"))
         self._arrays: Arrays | None = None
         self._files: tuple[str | None, ...] = ()
         self._first: str | None = None

@@ -13,6 +13,7 @@ from mswb.ui.context import Context
 from mswb.ui.panes.launch.banner import BannerRow
 from mswb.ui.panes.launch.ranks_grid import RanksGrid
 from mswb.ui.panes.launch.rows import first_failed
+from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import LaunchState, OpenRun
 from mswb.ui.panes.launch.words import banner_of, title_text
 from mswb.ui.widgets.log import LogPanel
@@ -168,8 +169,8 @@ def logs_title(run: OpenRun, logs: Sequence[ShownLog]) -> str:
     """What the log view shows, in a few words."""
     if len(logs) == 1:
         one = logs[0]
-        return f"rank {one.rank}" if one.rank is not None else one.role
+        return word("rank {rank}", rank=one.rank) if one.rank is not None else one.role
     if not run.logs:
-        return f"all {len(logs)} logs by time"
+        return word("all {count} logs by time", count=len(logs))
     ranks = ", ".join(str(one.rank) if one.rank is not None else one.role for one in logs[:8])
-    return f"ranks {ranks}{' …' if len(logs) > 8 else ''} by time"
+    return word("ranks {ranks} by time", ranks=f"{ranks}{' …' if len(logs) > 8 else ''}")

@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from mswb.ui import keymap
 from mswb.ui.panes.launch.rows import Arrays, run_arrays
+from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import LaunchState
 from mswb.ui.panes.launch.words import list_title, state_colour
 from mswb.ui.widgets.table.data import Column
@@ -21,29 +22,16 @@ from mswb.ui.widgets.table.widget import Table
 NEVER = 100_000
 """Terminal columns that no terminal has: the column only names the rows."""
 COLUMNS = (
-    Column("state", "State", "text", width=11, style=state_colour),
-    Column("age", "Age", "age", width=4),
-    Column("ranks", "Ranks", "number", width=5),
-    Column("script", "Script", "text", width=20),
-    Column("verdict", "What happened", "text", width=40),
-    Column("run", "Run", "text", width=24),
-    Column("folder", "Folder", "text", width=30),
-    Column("host", "Host", "text", width=14),
+    Column("state", word("State"), "text", width=11, style=state_colour),
+    Column("age", word("Age"), "age", width=4),
+    Column("ranks", word("Ranks"), "number", width=5),
+    Column("script", word("Script"), "text", width=20),
+    Column("verdict", word("What happened"), "text", width=40),
+    Column("run", word("Run"), "text", width=24),
+    Column("folder", word("Folder"), "text", width=30),
+    Column("host", word("Host"), "text", width=14),
     Column("key", "", "text", hide_below=NEVER),
 )
-EMPTY = """No runs here yet.
-
-n  start one: a form with every flag, and the exact command
-v  show the runs of all folders
-
-mswb run SCRIPT in any terminal starts one, too; it appears here.
-A log folder of any other run:  mswb ui PATH"""
-READ_ONLY = """No runs here yet.
-
-v  show the runs of all folders
-
-Started with --read-only: nothing is started or stopped from here.
-A log folder of any other run:  mswb ui PATH"""
 
 
 def table_keys(*without: str) -> list[Binding]:
@@ -81,7 +69,7 @@ class RunsList(Vertical):
         self._opened = ""
 
     def compose(self) -> ComposeResult:
-        yield RunsTable(COLUMNS, id="launch-runs", keys_column="key", title="Runs", empty="")
+        yield RunsTable(COLUMNS, id="launch-runs", keys_column="key", title=word("Runs"), empty="")
         yield Static("", id="launch-empty", markup=False)
 
     @property
@@ -104,7 +92,7 @@ class RunsList(Vertical):
     def show(self, state: LaunchState) -> None:
         """Draw the runs."""
         self.set_class(state.listing.loaded and not state.listing.runs, "-empty")
-        words = READ_ONLY if state.read_only else EMPTY
+        words = word("empty read-only" if state.read_only else "empty")
         if words != self._words:
             self._words = words
             self.query_one("#launch-empty", Static).update(words)

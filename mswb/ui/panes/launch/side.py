@@ -11,6 +11,7 @@ from textual.widgets import Static
 
 from mswb.ui.panes.launch.diagnosis_text import details_lines
 from mswb.ui.panes.launch.lines import Line, LineView
+from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import LaunchState, OpenRun, Side
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SidePart(Vertical):
             return
         same = self._drawn[:2] == what[:2]
         self._drawn = what
-        self.query_one("#launch-side-title", Static).update(TITLES[side])
+        self.query_one("#launch-side-title", Static).update(word(TITLES[side]))
         self.lines.set_lines(_maker(run, side), top=not same)
 
     def finding(self, state: LaunchState) -> Finding | None:

@@ -14,6 +14,7 @@ from mswb.findings import Where
 from mswb.ui.glyphs import bar, glyph
 from mswb.ui.panes.launch.lines import Line, wrap
 from mswb.ui.panes.launch.rows import SHORT_ROLES
+from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.words import span
 
 if TYPE_CHECKING:
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
 
 LETTERS = {"training": "T", "start": "s", "cluster": "j", "launch": "L", "compile": "C"}
 """Later ones are drawn over earlier ones where phases share a cell."""
-LEGEND = "s starting  j joining the cluster  C compiling  L launching  T training"
-NOTHING = (
-    "The logs tell of no phases. MindSpore writes them at level INFO: run with --log_level INFO, "
-    "or MS_SUBMODULE_LOG_v={PIPELINE:1} for the compiler alone."
-)
 LONGEST = 12
 """Phases listed below the bars."""
 _SHARE, _WITH_SHARE = 12, 50  # cells of a share, and from which width on it is drawn
@@ -36,9 +32,9 @@ def timeline_lines(run: OpenRun, width: int) -> list[Line]:
     """The bars of all ranks in ``width`` cells, the longest phases below."""
     phases = run.phases
     if phases is None:
-        return [Line(f"reading the logs {glyph('ellipsis')}", "text-muted")]
+        return [Line(f"{word('reading the logs')} {glyph('ellipsis')}", "text-muted")]
     if not phases:
-        return [Line(row, "text-muted") for row in wrap(NOTHING, width)]
+        return [Line(row, "text-muted") for row in wrap(word("no phases"), width)]
     shown = [one for one in phases if one.role != "launcher"] or list(phases)
     return [*_bars(shown, width), Line(""), *_longest(shown, width)]
 
@@ -60,7 +56,7 @@ def _bars(phases: Sequence[PhaseSpan], width: int) -> Iterator[Line]:
         drawn = _drawn(mine, begin, end, room)
         place = _place(stuck or mine[-1])
         yield Line(f"{names[key]:<{lead}}{drawn}", "warning" if stuck is not None else "", where=place)
-    yield from (Line(row, "text-muted") for row in wrap(LEGEND, width))
+    yield from (Line(row, "text-muted") for row in wrap(word("legend"), width))
 
 
 def _drawn(phases: Sequence[PhaseSpan], begin: int, end: int, room: int) -> str:
@@ -80,7 +76,7 @@ def _longest(phases: Sequence[PhaseSpan], width: int) -> Iterator[Line]:
     ended = [one for one in phases if one.duration_us is not None and one.kind != "training"]
     open_ones = [one for one in phases if one.end_us is None and one.kind != "training"]
     for one in open_ones[:LONGEST]:
-        yield Line(_row(one, "not ended", width), "warning", where=_place(one))
+        yield Line(_row(one, word("not ended"), width), "warning", where=_place(one))
     longest = sorted(ended, key=lambda one: -(one.duration_us or 0))[:LONGEST]
     most = max((one.duration_us or 0 for one in longest), default=0) or 1
     for one in longest:

@@ -10,6 +10,7 @@ from rich.cells import cell_len, set_cell_size
 
 from mswb.files.safety import printable
 from mswb.ui.glyphs import glyph
+from mswb.ui.panes.launch.speech import word
 
 if TYPE_CHECKING:
     from mswb.flows.known_runs import KnownRun
@@ -57,16 +58,14 @@ class Banner:
 
 def state_word(state: str) -> str:
     """Glyph and word of a state."""
-    sign, word, _ = SIGNS.get(state, SIGNS["unknown"])
-    return f"{glyph(sign)} {word}"
+    sign, name, _ = SIGNS.get(state, SIGNS["unknown"])
+    return f"{glyph(sign)} {word(name)}"
 
 
 def state_colour(shown: object) -> str:
     """The theme variable for what :func:`state_word` gave."""
-    return _COLOURS.get(str(shown).partition(" ")[2], "")
-
-
-_COLOURS = {word: colour for _, word, colour in SIGNS.values()}
+    said = str(shown).partition(" ")[2]
+    return next((colour for _, name, colour in SIGNS.values() if word(name) == said), "")
 
 
 def run_state(one: KnownRun, diagnosis: Diagnosis | None) -> str:
@@ -100,20 +99,20 @@ def verdict_text(one: KnownRun, diagnosis: Diagnosis | None) -> str:
         return f"rank {root.where.rank}: {root.title}" if root.where.rank is not None else root.title
     if one.first_failure is not None:
         first = one.first_failure
-        return f"{_who(first.role, first.rank)} failed first, {exit_text(first.exit_code)}"
+        return f"{_first(_who(first.role, first.rank))}, {exit_text(first.exit_code)}"
     if one.state == "failed":
         return exit_text(one.exit_code)
     if one.kind == "foreign":
         pids = " ".join(map(str, one.pids[:6])) + (" …" if len(one.pids) > 6 else "")
-        return f"pids {pids}, not started by mswb"
+        return word("pids {pids}, not started by mswb", pids=pids)
     return one.problem
 
 
 def exit_text(code: int | None) -> str:
     """An exit code for people: a signal has its name."""
     if code is None:
-        return "exit code unknown"
-    return f"exit code {code}" if code >= 0 else f"ended by {_signal(code)}"
+        return word("exit code unknown")
+    return word("exit code {code}", code=code) if code >= 0 else word("ended by {signal}", signal=_signal(code))
 
 
 def span(seconds: float | None) -> str:
@@ -130,8 +129,9 @@ def span(seconds: float | None) -> str:
 def list_title(state: LaunchState) -> str:
     """What the list holds; the table says how many those are."""
     if not state.listing.loaded:
-        return f"Runs  looking {glyph('ellipsis')}"
-    return printable(f"Runs of {'all folders' if state.listing.everywhere else state.folder}")
+        return f"{word('Runs')}  {word('looking')} {glyph('ellipsis')}"
+    where = word("all folders") if state.listing.everywhere else state.folder
+    return printable(word("Runs of {where}", where=where))
 
 
 def title_text(state: LaunchState) -> str:
@@ -141,7 +141,7 @@ def title_text(state: LaunchState) -> str:
         return ""
     view = run.view
     if view is None:
-        return printable(f"{known.title or known.name if known else run.key}  reading {glyph('ellipsis')}")
+        return printable(f"{known.title or known.name if known else run.key}  {word('reading')} {glyph('ellipsis')}")
     parts = [state_word(open_state(run, known)), view.title, *progress_parts(view, state.now)]
     return printable("  ".join(part for part in parts if part))
 
@@ -164,11 +164,11 @@ def progress_parts(view: RunView, now: float) -> list[str]:
     return [
         _of("epoch", one.epoch, one.epochs),
         _of("step", one.step, one.steps),
-        f"loss {loss_text(one.loss)}" if one.loss is not None else "",
-        f"{max(speeds):.0f} ms/step" if speeds else "",
-        f"ETA {span(one.eta_s)}" if one.eta_s is not None and view.live else "",
-        f"{one.compiling} compiling" if one.compiling else "",
-        f"{one.silent} silent" if one.silent else "",
+        f"{word('loss')} {loss_text(one.loss)}" if one.loss is not None else "",
+        word("{ms} ms/step", ms=f"{max(speeds):.0f}") if speeds else "",
+        word("ETA {span}", span=span(one.eta_s)) if one.eta_s is not None and view.live else "",
+        word("{count} compiling", count=one.compiling) if one.compiling else "",
+        word("{count} silent", count=one.silent) if one.silent else "",
         _took(view, now),
     ]
 
@@ -189,9 +189,10 @@ def banner_of(state: LaunchState) -> Banner | None:
     known = state.current
     current = open_state(run, known)
     if current == "lost":
-        return Banner(f"{glyph('lost')} lost: its supervisor died", "D: what is known", "error")
+        return Banner(f"{glyph('lost')} {word('lost: its supervisor died')}", word("D: what is known"), "error")
     if current == "stopping":
-        return Banner(f"{glyph('stopping')} stopping: its processes get time to end", "x: kill them", "warning")
+        text = word("stopping: its processes get time to end")
+        return Banner(f"{glyph('stopping')} {text}", word("x: kill them"), "warning")
     return None
 
 
@@ -199,43 +200,50 @@ def _failed_banner(run: OpenRun) -> Banner | None:
     diagnosis = run.diagnosis
     if diagnosis is not None and diagnosis.root is not None and diagnosis.verdict == "failed":
         root = diagnosis.findings[diagnosis.root]
-        first = f"rank {root.where.rank} failed first: " if root.where.rank is not None else ""
-        return Banner(f"{glyph('error')} {first}{root.title}", "o: to the line, d: details", "error")
+        first = word("{who} failed first: ", who=f"rank {root.where.rank}") if root.where.rank is not None else ""
+        return Banner(f"{glyph('error')} {first}{root.title}", word("o: to the line, d: details"), "error")
     failed = run.view.first_failure if run.view is not None else None
     if failed is None:
         return None
-    why = f"finding out why {glyph('ellipsis')}" if run.diagnosing else "D: why"
+    why = f"{word('finding out why')} {glyph('ellipsis')}" if run.diagnosing else word("D: why")
     who = _who(failed.role, failed.rank)
-    return Banner(f"{glyph('error')} {who} failed first: {exit_text(failed.exit_code)}", why, "error")
+    first = word("{who} failed first: ", who=who)
+    return Banner(f"{glyph('error')} {first}{exit_text(failed.exit_code)}", why, "error")
 
 
 def _hang_banner(run: OpenRun) -> Banner | None:
     if is_hang(run.diagnosis) and run.diagnosis is not None and run.diagnosis.root is not None:
         root = run.diagnosis.findings[run.diagnosis.root]
-        return Banner(f"{glyph('warning')} {root.title}", "o: to the line, d: details", "warning")
+        return Banner(f"{glyph('warning')} {root.title}", word("o: to the line, d: details"), "warning")
     view = run.view
     if view is None or not view.progress.silent or not view.live:
         return None
     ages = [rank.last_line_age_s for rank in view.ranks if rank.state == "silent" and rank.last_line_age_s is not None]
-    since = f" for {span(min(ages))}" if ages else ""
+    since = word(" for {span}", span=span(min(ages))) if ages else ""
     count = view.progress.silent
-    return Banner(f"{glyph('warning')} {_ranks(count)} silent{since}", "D: what holds it up", "warning")
+    return Banner(f"{glyph('warning')} {_silent(count)}{since}", word("D: what holds it up"), "warning")
 
 
-def _ranks(count: int) -> str:
-    return "1 rank is" if count == 1 else f"{count} ranks are"
+def _silent(count: int) -> str:
+    return word("1 rank is silent") if count == 1 else word("{count} ranks are silent", count=count)
+
+
+def _first(who: str) -> str:
+    return word("{who} failed first", who=who)
 
 
 def _of(name: str, done: int | None, total: int | None) -> str:
     if done is None:
         return ""
-    return f"{name} {done}" if total is None else f"{name} {done}/{total}"
+    return f"{word(name)} {done}" if total is None else f"{word(name)} {done}/{total}"
 
 
 def _took(view: RunView, now: float) -> str:
     if view.started is None:
         return ""
-    return f"took {span(view.ended - view.started)}" if view.ended is not None else span(now - view.started)
+    if view.ended is None:
+        return span(now - view.started)
+    return word("took {span}", span=span(view.ended - view.started))
 
 
 def _who(role: str, rank: int | None) -> str:

@@ -14,7 +14,6 @@ from mswb.flows.known_runs import KnownRun, Lister, from_path, from_run
 from mswb.flows.runview import RunView
 from mswb.jobs import control
 from mswb.jobs.runs import Run, load_run
-from mswb.launch.foreign.run import ForeignProcess, ForeignRun
 from mswb.launch.logview.source import ShownLog
 from mswb.settings import Settings
 from mswb.ui.panes.launch.state import Listing
@@ -23,6 +22,7 @@ from mswb.ui.tasks import Ticket
 if TYPE_CHECKING:
     from mswb.env.devices.sample import Sample
     from mswb.launch.diagnose import Diagnosis
+    from mswb.launch.foreign import ForeignProcess
     from mswb.launch.timeline import PhaseSpan
 
 STEP_S = 0.25
@@ -126,6 +126,7 @@ def reap(settings: Settings) -> list[control.Reaped]:
 def adopt(known: KnownRun, settings: Settings) -> Run:
     """Watch over a run that mswb did not start."""
     from mswb.flows.adopt import adopt_run
+    from mswb.launch.foreign import ForeignRun
 
     if not isinstance(known.source, ForeignRun):
         raise TypeError(f"{known.key} is watched by mswb already")
@@ -134,6 +135,8 @@ def adopt(known: KnownRun, settings: Settings) -> Run:
 
 def foreign_processes(known: KnownRun) -> tuple[tuple[int, str], ...]:
     """The processes of a run that mswb did not start: pid, and role with command line."""
+    from mswb.launch.foreign import ForeignRun
+
     processes = known.source.processes if isinstance(known.source, ForeignRun) else ()
     return tuple((one.pid, printable(f"{_name(one)}  {' '.join(one.command)}", 120)) for one in processes)
 
