@@ -243,4 +243,8 @@ class Workbench(App[int]):
         loop = self._loop
         if loop is not None and not loop.is_closed():
             with suppress(RuntimeError):  # it closed just now
-                loop.call_soon_threadsafe(self.call_later, call)
+                loop.call_soon_threadsafe(self.call_later, self._unless_over, call)
+
+    def _unless_over(self, call: Callable[[], None]) -> None:
+        if not self._leaving:
+            call()

@@ -57,7 +57,7 @@ class FindingsScreen(PacedModal[None]):
         return self._findings[index] if index is not None else None
 
     def on_option_list_option_highlighted(self) -> None:
-        chosen = self.chosen
+        chosen = self.chosen if self.is_attached else None
         if chosen is not None:
             self.query_one(".detail", Static).update(self._details(chosen))
             self.query_one(VerticalScroll).scroll_home(animate=False)
