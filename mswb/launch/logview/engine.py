@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from mswb.files.followset import descriptor_budget
-from mswb.files.watch import Waker
+from mswb.files.watch import Changes, Waker
 from mswb.launch.logview.finding import Ground
 from mswb.launch.logview.model import LogModel
 from mswb.launch.logview.reading import LineReader
@@ -53,6 +53,7 @@ class LogEngine:
         self._waker = Waker()
         self._watched: dict[str, dict[str, None]] = {}
         self._looked_at: frozenset[str] = frozenset()
+        self._next_look = 0.0
         self._read_from: object = None
         self._jobs: deque[Callable[[], None]] = deque()
         self._nudge = threading.Event()
@@ -118,20 +119,23 @@ class LogEngine:
         self._nudge.clear()
         while self._jobs:
             self._jobs.popleft()()
-        begun, before = time.monotonic(), self._model.bytes_indexed
+        before = self._model.bytes_indexed
         more = self._model.step(self._interrupted)
         for folder in self._looked_at:
             news = self._model.bytes_indexed != before
             self._waker.looked(folder, news=news, files=len(self._watched.get(folder, ())))
+        self._looked_at = frozenset()
         self._publish()
         if not more and not self._interrupted():
-            self._wait(begun)
+            self._take(self._waker.wait(_IDLE_S), self._next_look - time.monotonic())
+        elif time.monotonic() >= self._next_look:  # what is written meanwhile does not wait for work that takes long
+            self._take(self._waker.wait(0.0), 0.0)
 
-    def _wait(self, begun: float) -> None:
-        changes = self._waker.wait(_IDLE_S)
-        pause = begun + (HIDDEN_PACE_S if self.hidden else PACE_S) - time.monotonic()
+    def _take(self, changes: Changes, pause: float) -> None:
+        """Have the model look at what may have changed, but not more often than is good."""
         if changes and pause > 0 and not self._interrupted():
             self._nudge.wait(pause)
+        self._next_look = time.monotonic() + (HIDDEN_PACE_S if self.hidden else PACE_S)
         self._looked_at = changes.folders
         for path in changes.paths.union(*(self._watched.get(folder, ()) for folder in changes.folders)):
             self._model.changed(path)

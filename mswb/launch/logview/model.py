@@ -26,6 +26,8 @@ from mswb.launch.logview.tailing import tail_of
 
 SLICE_S = 0.05
 """Seconds one step works on something long before it comes back."""
+JUDGE_S = 2.0
+"""Seconds between two judgements of rows while the spans of long files become known."""
 
 
 @dataclass
@@ -38,7 +40,6 @@ class File:
     encoding: Encoding = "utf-8"
     scan: SpanScan = field(default_factory=SpanScan)
     spans: Folds = NO_FOLDS
-    unjudged: int = 0
     problem: Finding | None = None
     dirty: bool = True
 
@@ -72,6 +73,8 @@ class LogModel:
         self._folded: dict[Place, Span] = {}
         self._unfolded: set[Place] = set()
         self._folds: dict[int, Folds] = {}
+        self._scanned: dict[int, int] = {}  # files with spans that the rows don't know yet, and from which line on
+        self._spans_judged = 0.0
         self._build: Iterator[float] | None = None
         self._built = False
         self._tail: tuple[TailLine, ...] = ()
@@ -165,7 +168,7 @@ class LogModel:
         """The file was cut or replaced: nothing known of its lines is true any more."""
         assert file.index is not None
         file.generation, file.encoding = file.index.generation, _sniffed(file.index)
-        file.scan, file.spans, file.unjudged = SpanScan(), NO_FOLDS, 0
+        file.scan, file.spans = SpanScan(runs=self._fold_all), NO_FOLDS
         number = self.files.index(file)
         self._folded = {place: span for place, span in self._folded.items() if place.file != number}
         self._unfolded = {place for place in self._unfolded if place.file != number}
@@ -227,33 +230,30 @@ class LogModel:
         if not (self._fold_all or self.wanted.by_record):
             return False
         for number, file in enumerate(self.files):
-            first = file.scan.step(file.index) if file.index is not None else None
+            if file.index is None or file.scan.done >= file.index.line_count:
+                continue
+            first = file.scan.step(file.index)
             if first is not None:
-                file.unjudged = min(file.unjudged, first)
-                self._judge_spans(number, file)
-                return True
-        return False
+                self._scanned[number] = min(first, self._scanned.get(number, first))
+            if time.monotonic() - self._spans_judged > JUDGE_S:
+                self._judge_spans()
+            return True
+        return self._judge_spans()
 
-    def _judge_spans(self, number: int, file: File) -> None:
-        """Judge the chunks again whose spans are all known now."""
-        assert file.index is not None
-        done, whole = file.scan.done, file.scan.done >= file.index.line_count
-        stale = [
-            (at, one.stop)
-            for at, chunk in enumerate(self.order.chunks)
-            for one in chunk.ranges
-            if one.file == number and one.stop > file.unjudged and one.first < done and (whole or one.stop <= done)
-        ]
-        if not stale:
-            return
-        file.unjudged = max(stop for _, stop in stale)
-        file.spans = Folds.of([span for span in file.scan.spans if span.folds])
-        if self._fold_all:
+    def _judge_spans(self) -> bool:
+        """Judge the chunks again whose spans have become known. Returns whether there are any."""
+        scanned, self._scanned = self._scanned, {}
+        self._spans_judged = time.monotonic()
+        for number in scanned:
+            self.files[number].spans = Folds.of(self.files[number].scan.spans)
+        if scanned and self._fold_all:
             self._set_folds()
             self.answers.question = replace(self.answers.question, folds=self._folds)
-        for at, _ in stale:
-            self.answers.judge_again(at)
-        self._layout += 1
+        for at, chunk in enumerate(self.order.chunks if scanned else ()):
+            if any(one.stop > scanned.get(one.file, one.stop) for one in chunk.ranges):
+                self.answers.judge_again(at)
+        self._layout += bool(scanned)
+        return bool(scanned)
 
     def _ask(self) -> None:
         self._set_folds()
@@ -293,6 +293,9 @@ class LogModel:
         folding = not self._folds
         self._fold_all = folding
         self._folded, self._unfolded = {}, set()
+        for file in self.files:
+            if folding and not file.scan.runs:
+                file.scan, file.spans = SpanScan(runs=True), NO_FOLDS
         self._ask()
         return folding
 

@@ -134,8 +134,10 @@ class SpanScan:
     Attributes:
         spans: in order, none overlapping.
         done: lines scanned; the spans that reach the end are looked at again when the file has grown.
+        runs: whether repetitions and sections are wanted too; blocks alone take half the time.
     """
 
+    runs: bool = True
     spans: list[Span] = field(default_factory=list)
     done: int = 0
     _resume: int = 0
@@ -146,7 +148,7 @@ class SpanScan:
             return None
         low = self._cut_back()
         high = min(index.line_count, max(low, self.done) + PIECE_LINES)
-        found = scan(index, low, high)
+        found = scan(index, low, high, runs=self.runs)
         self.done = max(high, found[-1].stop if found else 0)
         self._resume = _resume_at(index, found, self.done, low)
         if found and self.spans and _goes_on(index, self.spans[-1], found[0]):
@@ -166,7 +168,7 @@ class SpanScan:
         return low
 
 
-def scan(index: LogIndex, low: int, high: int) -> list[Span]:
+def scan(index: LogIndex, low: int, high: int, *, runs: bool = True) -> list[Span]:
     """The spans that begin among lines ``low`` to ``high`` (exclusive); at the end perhaps one that may still grow."""
     levels = index.levels(low, high)
     plain = levels == Level.NONE
@@ -183,7 +185,7 @@ def scan(index: LogIndex, low: int, high: int) -> list[Span]:
             if block is not None and block.kind != TEXT and (block.folds or block.stop == index.line_count):
                 blocks.append(block)
             position = max(line + 1, block.stop if block is not None else 0)
-    return sorted([*blocks, *_runs(index, low, high, blocks)])
+    return sorted([*blocks, *_runs(index, low, high, blocks)]) if runs else blocks
 
 
 def _indented_records(levels: Levels, indented: npt.NDArray[np.bool_], low: int) -> Iterator[Span]:

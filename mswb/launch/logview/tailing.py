@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from mswb.files.encoding import sniff
@@ -15,16 +16,32 @@ from mswb.launch.records import parse_record
 LINES = 200
 """Lines shown of the end, all files together."""
 _LEAST = 8  # of each of many files
+_FILES = 32  # only those that were written last
 
 
 def tail_of(logs: Sequence[ShownLog], lines: int = LINES) -> tuple[TailLine, ...]:
     """The last lines of all files in the order of time. Files that can't be read are left out."""
-    each = max(_LEAST, lines // max(1, len(logs)))
+    newest = _newest(logs)
+    each = max(_LEAST, lines // max(1, len(newest)))
     found: list[tuple[int, TailLine]] = []
-    for number, log in enumerate(logs):
-        found += _tail_of_one(number, log, each)
+    for number in newest:
+        found += _tail_of_one(number, logs[number], each)
     found.sort(key=lambda one: one[0])  # stable: a file's own order stays
     return tuple(line for _, line in found[-lines:])
+
+
+def _newest(logs: Sequence[ShownLog]) -> list[int]:
+    """The files that were written last, by number."""
+    if len(logs) <= _FILES:
+        return list(range(len(logs)))
+    return sorted(sorted(range(len(logs)), key=lambda number: _written(logs[number].path))[-_FILES:])
+
+
+def _written(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _tail_of_one(number: int, log: ShownLog, count: int) -> list[tuple[int, TailLine]]:
