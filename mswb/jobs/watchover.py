@@ -22,7 +22,7 @@ FAMILY_S = 5.0
 """How often the descendants are looked up, so that one whose parent has died is still known as one."""
 _RANKS = ("worker", "scheduler")
 INTERRUPT_WAIT_S = 1.2
-"""How long msrun takes from killing its workers on Ctrl+C to its own end, at most."""
+"""How long msrun takes from killing its workers on Ctrl+C to its own end, as a rule."""
 
 
 class Keeper(Supervisor):
@@ -50,13 +50,30 @@ class Keeper(Supervisor):
     def _judge(self) -> None:
         if self._steps or self._unknown or self._done:
             return
-        if self._suspects and self.status.first_failure is None and self._is_settled():
-            self._on_failure(self._first_bad())
-        elif all(one.state == "ended" for one in self.status.processes):
-            self._done = True
+        over = all(one.state == "ended" for one in self.status.processes)
+        if self._was_interrupted():
+            self._note_interrupt()
+            self._done = over
+        elif self._suspects and self.status.first_failure is None:
+            if self._is_settled():
+                self._on_failure(self._first_bad())
+        else:
+            self._done = over
+
+    def _was_interrupted(self) -> bool:
+        """Whether msrun got Ctrl+C: it kills its workers then, and ends well, which it never does otherwise."""
+        killed = any(one.exit_code == -signal.SIGKILL for one in self._of("worker"))
+        return self.spec.under_msrun and killed and any(one.exit_code == 0 for one in self._of("launcher"))
+
+    def _note_interrupt(self) -> None:
+        if self.status.stopped_by is None:
+            self.status.stopped_by, self.status.exit_code = "user", STOPPED
+            self.status.first_failure = None  # it may have been named while msrun was slow to end
+            self._event("stopping", text="msrun was interrupted, and killed its workers")
+            self._note()
 
     def _is_settled(self) -> bool:
-        """Whether it is known who failed: after Ctrl+C msrun kills its workers, and then ends well itself."""
+        """Whether it is known who failed; kills without a word of msrun may be its own, and then it ends soon."""
         if not self._console_was_read() or self._only_scheduler_so_far():
             return False
         if not self._may_be_interrupt():
@@ -72,11 +89,7 @@ class Keeper(Supervisor):
         return any(one.state != "ended" for one in self._of("launcher"))
 
     def _on_failure(self, status: ProcessStatus) -> None:
-        if self._may_be_interrupt() and any(one.exit_code == 0 for one in self._of("launcher")):
-            self.status.stopped_by, self.status.exit_code = "user", STOPPED
-            self._suspects.clear()
-            self._event("stopping", text="msrun was interrupted, and killed its workers")
-        elif self.spec.end_peers:
+        if self.spec.end_peers:
             self._fail(status)
         else:
             self._name_first(status)

@@ -231,6 +231,22 @@ def test_ctrl_c_in_the_terminal_of_msrun_is_no_failure_of_a_rank(site: Site) -> 
     assert (status.stopped_by, status.first_failure, runs.run_state(run.reload())) == ("user", None, "stopped")
 
 
+def test_an_interrupted_msrun_that_is_slow_to_end(site: Site) -> None:
+    """A failure was named meanwhile; its end shows that there was none."""
+    launcher = site.msrun("forever", "forever", out="/dev/null")
+    site.until("ready_worker_0", "ready_worker_1")
+    run = site.adopt(launcher.pid)
+    workers = [one.pid for one in site.status(run).processes if one.role == "worker"]
+    launcher.send_signal(signal.SIGSTOP)
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: site.status(run).first_failure)
+    launcher.send_signal(signal.SIGINT)
+    launcher.send_signal(signal.SIGCONT)
+    status = site.ended(run)
+    assert (status.stopped_by, status.first_failure, runs.run_state(run.reload())) == ("user", None, "stopped")
+
+
 def test_only_the_files_of_its_processes_are_its_logs(site: Site) -> None:
     """msrun's default log folder is where the user works."""
     (site.folder / "worker_7.log").write_text("Traceback (most recent call last):\nValueError: of last week\n")
