@@ -69,6 +69,7 @@ class LogView(Widget, can_focus=True):
         self.is_raw = False
         self._left = 0
         self._wrap = False
+        self._centred = False  # the cursor's line was brought to the middle, and nobody has moved since
         self._frame: list[FrameLine] = []
         self._canvas = Canvas(0, 0)
         self._bar = (0, 0)
@@ -127,11 +128,9 @@ class LogView(Widget, can_focus=True):
         self._leave_end(follow)
         before = self.cursor
         self.cursor = max(0, min(row, self.count - 1))
-        height = self.size.height
-        if centre and not self.top + EDGE <= self.cursor < self.top + height - EDGE:
-            self.top = self.cursor - height // 2
-        self._settle()
-        self.redraw()
+        seen = self.top + EDGE <= self.cursor < self.top + self.size.height - EDGE
+        self._centred = centre and not seen
+        self._fit()
         if before != self.cursor or follow:
             self.post_message(self.Moved())
 
@@ -144,6 +143,7 @@ class LogView(Widget, can_focus=True):
     def scroll_rows(self, rows: int) -> None:
         """Move the window; the cursor stays in it."""
         self._leave_end(False)
+        self._centred = False
         self.top = max(0, min(self.top + rows, self._last_top()))
         self.cursor = max(self.top, min(self.cursor, self.top + self.size.height - 1))
         self._settle()
@@ -177,6 +177,13 @@ class LogView(Widget, can_focus=True):
         if self.following and not follow:
             self.last_seen = self.place_of(self.count - 1)
         self.following = follow
+
+    def _fit(self) -> None:
+        """Bring cursor and window together, also when the size is another one."""
+        if self._centred:
+            self.top = self.cursor - self.size.height // 2
+        self._settle()
+        self.redraw()
 
     def _settle(self) -> None:
         """Bring the window to where the cursor is seen."""
@@ -261,8 +268,7 @@ class LogView(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         if self._canvas.width != width or self._canvas.height != self.size.height:
-            self._settle()
-            self.redraw()
+            self._fit()
         look, line = self._look(), _at(self._frame, y)
         if line is None:
             return self._message(width, look) if y == 0 and not self._frame else Strip.blank(width, look.base)
@@ -279,8 +285,7 @@ class LogView(Widget, can_focus=True):
     def on_resize(self, event: events.Resize) -> None:
         if self.following:
             self.cursor = self.count - 1
-        self._settle()
-        self.redraw()
+        self._fit()
 
     def notify_style_update(self) -> None:
         """The theme or the focus has changed: all colours are others."""
