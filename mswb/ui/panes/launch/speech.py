@@ -16,6 +16,7 @@ _CHINESE = {
     "silent": "无输出",
     "broken": "记录损坏",
     "ended": "已结束",
+    "over": "已停下",
     "killed": "被终止",
     "hangs": "卡住",
     "foreign": "外部",

@@ -30,6 +30,7 @@ SIGNS: dict[str, tuple[str, str, str]] = {
     "silent": ("lost", "silent", "warning"),
     "broken": ("error", "broken", "error"),
     "ended": ("ok", "ended", "success"),
+    "over": ("dot", "over", "text-muted"),
     "killed": ("stopped", "killed", "warning"),
     "hang": ("warning", "hangs", "error"),
     "foreign": ("running", "foreign", "accent"),
@@ -78,7 +79,7 @@ def run_state(one: KnownRun, diagnosis: Diagnosis | None) -> str:
         return diagnosis.verdict
     if one.kind == "folder" and one.state == "unknown":
         return "logs" if diagnosis is None else verdict_state(diagnosis)
-    return one.state
+    return "over" if one.state == "ended" else one.state  # an adopted run whose exit code nobody saw
 
 
 def verdict_state(diagnosis: Diagnosis) -> str:
