@@ -250,7 +250,8 @@ def _label(one: Drawn, number: int, ascii: bool, signs: Signs) -> str:
         words.append(
             f"{signs.broken} {series.broken} {_say('nan or inf, first', 'nan 或 inf，首个')} @{short(broken.step)}"
         )
-    return "  ".join([f"{sign} {printable(one.label.replace("\t", " "), 60)}", *words])
+    name = printable(one.label.replace("\t", " "), 60)
+    return "  ".join([f"{sign} {name}", *words])
 
 
 def _place(point: Point) -> str:
