@@ -16,6 +16,7 @@ LABEL_CELLS = 9
 """Cells of the numbers at the left."""
 MIN_WIDTH, MIN_HEIGHT = 24, 6
 _DOTS_X, _DOTS_Y = 2, 4
+_TOP = 8e307  # so that the difference of two places is a number
 BRAILLE = 0x2800
 """The code point of the empty braille cell."""
 _DOT_BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # of a cell: by column, then row from the top
@@ -122,7 +123,7 @@ def short(value: float) -> str:
 def _places(series: Series, logarithmic: bool) -> Places:
     """The values that have a place on the scale, with their steps."""
     pairs = zip(series.steps, series.values, strict=True)
-    finite = [(step, value) for step, value in pairs if math.isfinite(value)]
+    finite = [(step, min(_TOP, max(-_TOP, value))) for step, value in pairs if math.isfinite(value)]
     if not logarithmic:
         return finite
     return [(step, math.log10(value)) for step, value in finite if value > 0]
@@ -138,8 +139,6 @@ def _frame(shown: Sequence[Drawn], all_places: Sequence[Places], columns: int, r
     if not high - low > abs(high) * 1e-12:  # flat: in the middle
         room = abs(high) * 0.1 or 1.0
         low, high = low - room, high + room
-    if not math.isfinite(high - low):  # the whole range of floats
-        low, high = max(low, -8e307), min(high, 8e307)
     return _Frame(columns, rows, left, right, low, high)
 
 
