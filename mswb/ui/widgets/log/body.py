@@ -107,11 +107,16 @@ class LogBody(LogActions):
         if self._goal is None or number is None or not snapshot.built:
             return
         place = Place(number, self._goal[1] - 1)
-        if snapshot.rows.row_of(place) is None:
+        row = snapshot.rows.row_of(place)
+        if row is None or snapshot.filtering:
+            return
+        if not snapshot.passing.has(row):  # what one is sent to is seen, whatever is filtered
+            if self.wanted:
+                self.set_filter(NO_FILTER)
             return
         self._goal = None
         self.view.marks.add(place)
-        self.reveal(place)
+        self.jump(row)
 
     def _tell(self) -> None:
         """Bring the status row up to date, and tell the owner where the cursor is."""

@@ -320,7 +320,10 @@ def why_empty(snapshot: Snapshot) -> str:
         return "Reading …"
     if snapshot.rows.total:
         return "No line passes the filter; Esc takes it away."
-    return snapshot.problems[0].title if snapshot.problems else "The log is empty so far."
+    problem = snapshot.problems[0] if snapshot.problems else None
+    if problem is not None and problem.code == "path-missing":
+        return f"Not there yet: {problem.values['path']}"
+    return problem.title if problem is not None else "The log is empty so far."
 
 
 def _at(frame: list[FrameLine], y: int) -> FrameLine | None:
