@@ -50,6 +50,8 @@ class Terminal:
         self.screen = pyte.Screen(*size)
         self._stream = pyte.Stream(self.screen)
         self._answers, self._rate, self._keep_screen = answers, rate, keep_screen
+        self.draws = True
+        """Whether the screen is kept up to date; without, the bytes alone are kept."""
         self._lock = threading.Lock()
         self.received = bytearray()
         self.byte_count = 0
@@ -127,6 +129,7 @@ class Terminal:
             self.last_byte = time.monotonic()
             if self._keep_screen:
                 self.received += data
+            if self._keep_screen and self.draws:
                 with self._lock:
                     self._stream.feed(_KITTY.sub("", data.decode("utf-8", "replace")))
             for _ in range(data.count(_QUESTION) if self._answers else 0):

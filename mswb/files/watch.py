@@ -56,6 +56,7 @@ class _Folder:
     identity: Identity | None = None
     due: float = 0.0
     last_news: float = 0.0
+    quiet: bool = False
     step: float = BUSY_STEP_S
     window_start: float = 0.0
     window_events: int = 0
@@ -101,8 +102,10 @@ class Waker:
         entry = self._folders.get(folder)
         if entry is not None:
             entry.step = max(BUSY_STEP_S, _BUSY_STEP_A_FILE_S * files)
+            now = time.monotonic()
             if news:
-                entry.last_news = time.monotonic()
+                entry.last_news = now
+            entry.quiet = now - entry.last_news > _QUIET_S  # told by a look: one that came late says nothing yet
 
     def wake(self) -> None:
         """Make the present or the next :meth:`wait` return at once."""
@@ -154,8 +157,8 @@ class Waker:
         if entry.state == "busy":
             if entry.handler is not None:
                 self._unsubscribe(entry)
-                entry.last_news = now
-            elif now - entry.last_news > _QUIET_S:
+                entry.last_news, entry.quiet = now, False
+            elif entry.quiet:
                 self._subscribe(entry)
         elif entry.state == "missing" or (entry.state == "events" and entry.identity != _identity(entry.path)):
             self._unsubscribe(entry)

@@ -13,6 +13,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
 from mswb.files.follow import Block, last_state
 from mswb.files.patterns import Finder, compile_pattern
 from mswb.files.safety import decode, open_regular
@@ -34,9 +37,13 @@ STEPS_KEPT = 3
 """Lines that do tell of one, and are taken, at most."""
 _LOOKS = (4 << 10, 64 << 10, 4 << 20)  # bytes from the end of an update in which a step line is looked for, in turn
 _STEP_BYTES = 4 * MAX_STEP_LINE
-_HEADS = (b"\n[ERROR] ", b"\n[CRITICA", b"\n[EXCEPTI", b"\nTracebac", b"\n[WARNING")
-_HEAD_BYTES = len(_HEADS[0]) - 1
+_ERROR_HEADS, _WARNING_HEAD = (b"[ERROR] ", b"[CRITICA", b"[EXCEPTI", b"Tracebac"), b"[WARNING"
+_HEAD_BYTES = len(_WARNING_HEAD)
+_ERROR_WORDS = [np.uint64(int.from_bytes(head, "little")) for head in _ERROR_HEADS]
+_WARNING_WORD = np.uint64(int.from_bytes(_WARNING_HEAD, "little"))
+_NEWLINE = ord("\n")
 Counts = tuple[int, int, int]
+_Places = npt.NDArray[np.int64]
 
 
 class RankLog:
@@ -126,7 +133,7 @@ class RankLog:
             self._size = block.offset + len(block.data)
             self._study(block.data, now if block.offset >= self._size_at_start else None)
         self._partial = partial
-        if partial:
+        if partial and not news:  # behind whole lines it may be cut anywhere: half of a step's number is no step
             self._study(partial, now)
         if self._size > self._size_at_start or partial:
             self.last_output = now
@@ -231,8 +238,12 @@ class RankLog:
 
 def count(data: bytes, *, at_start: bool) -> Counts:
     """(lines, errors, warnings) of some bytes; ``at_start``: they begin where a line begins."""
-    heads = [data.count(head) + (at_start and data.startswith(head[1:])) for head in _HEADS]
-    return data.count(b"\n"), sum(heads[:-1]), heads[-1]
+    newlines = _newlines(data, len(data))
+    errors, warnings = _heads_behind(data, newlines, len(data))
+    if at_start:
+        errors += data.startswith(_ERROR_HEADS)
+        warnings += data.startswith(_WARNING_HEAD)
+    return len(newlines), errors, warnings
 
 
 def count_piece(data: bytes, size: int) -> tuple[int, int]:
@@ -240,8 +251,23 @@ def count_piece(data: bytes, size: int) -> tuple[int, int]:
 
     ``data`` has one byte ahead of the piece, and behind it enough to recognise a line that begins with its last byte.
     """
-    heads = [data.count(head, 0, size + _HEAD_BYTES) for head in _HEADS]
-    return sum(heads[:-1]), heads[-1]
+    return _heads_behind(data, _newlines(data, size), size + _HEAD_BYTES)
+
+
+def _newlines(data: bytes, size: int) -> _Places:
+    """Where the first ``size`` bytes hold newlines. Other threads go on meanwhile, which they don't while bytes count
+    themselves."""
+    return np.flatnonzero(np.frombuffer(data, np.uint8, min(size, len(data))) == _NEWLINE)
+
+
+def _heads_behind(data: bytes, newlines: _Places, size: int) -> tuple[int, int]:
+    """How many of these newlines have the head of an error, and of a warning, behind them within ``size`` bytes."""
+    count = min(size, len(data)) - _HEAD_BYTES
+    if count <= 0:
+        return 0, 0
+    words: npt.NDArray[np.uint64] = np.ndarray((count,), "<u8", data, offset=1, strides=(1,))
+    heads = words[newlines[: np.searchsorted(newlines, count)]]
+    return sum(int((heads == word).sum()) for word in _ERROR_WORDS), int((heads == _WARNING_WORD).sum())
 
 
 def _enough(found: Sequence[tuple[int, Step]]) -> bool:

@@ -53,7 +53,7 @@ class LogEngine:
         self._waker = Waker()
         self._watched: dict[str, dict[str, None]] = {}
         self._looked_at: frozenset[str] = frozenset()
-        self._next_look = 0.0
+        self._next_look = self._next_tail = 0.0
         self._read_from: object = None
         self._jobs: deque[Callable[[], None]] = deque()
         self._nudge = threading.Event()
@@ -119,6 +119,8 @@ class LogEngine:
         self._nudge.clear()
         while self._jobs:
             self._jobs.popleft()()
+        if not self._model.is_built and time.monotonic() >= self._next_tail:
+            self._show_tail()
         before = self._model.bytes_indexed
         more = self._model.step(self._interrupted)
         for folder in self._looked_at:
@@ -156,9 +158,15 @@ class LogEngine:
         self._waker, self._watched = Waker(), {}
         self._model = LogModel(logs, descriptor_budget(), self.reader.forget)
         self._read_from = None
-        self._model.show_tail()
+        self._show_tail()
         self._publish()
         self._watch(logs)
+
+    def _show_tail(self) -> None:
+        """Until all lines are counted, the ends of the files are followed alone; that takes little of the time."""
+        begun = time.monotonic()
+        self._model.show_tail()
+        self._next_tail = time.monotonic() + max(PACE_S, (time.monotonic() - begun) * 10)
 
     def _add(self, logs: Sequence[ShownLog]) -> None:
         self._model.add(logs)

@@ -94,6 +94,11 @@ class LogModel:
         known = {file.log.path for file in self.files}
         self.files += [File(log) for log in logs if log.path not in known]
 
+    @property
+    def is_built(self) -> bool:
+        """Whether all lines have their rows; until then the ends of the files are all there is."""
+        return self._built
+
     def show_tail(self) -> None:
         """Look at the ends of the files, which need no index."""
         self._tail = tail_of([file.log for file in self.files])

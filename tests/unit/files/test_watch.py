@@ -105,7 +105,13 @@ def test_a_flood_makes_a_folder_busy_and_quiet_gives_its_events_back(
     (tmp_path / "a").write_bytes(b"x")
     wait_until(lambda: waker.wait(1.0) and waker.state(folder) == "busy")
     monkeypatch.setattr(watch, "_BUSY_EVENTS", 1000)
-    wait_until(lambda: waker.wait(1.0).folders and waker.state(folder) == "events")
+
+    def quiet() -> bool:
+        waker.wait(1.0)
+        waker.looked(folder, news=False, files=1)
+        return waker.state(folder) == "events"
+
+    wait_until(quiet)
     (tmp_path / "b").write_bytes(b"x")
     wait_until(lambda: str(tmp_path / "b") in waker.wait(1.0).paths)
     waker.close()

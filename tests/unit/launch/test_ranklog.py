@@ -189,6 +189,15 @@ def test_a_progress_bar_without_a_newline_is_read(tmp_path: Path) -> None:
     assert log.step is not None and (log.step.step, log.step.steps, log.step.loss) == (5, 10, 0.40)
 
 
+def test_half_a_number_is_no_step(tmp_path: Path) -> None:
+    path = tmp_path / "worker_0.log"
+    log = RankLog(str(path))
+    follower = Follower(path, start=log.open())
+    path.write_text("step 1234/9999 loss 2\nstep 12")
+    log.take(follower.poll(), follower.partial)
+    assert log.step is not None and log.step.step == 1234
+
+
 def test_missing_and_empty_logs_are_not_zero(tmp_path: Path) -> None:
     log, follower = followed(tmp_path / "worker_0.log")
     assert (log.present, log.last_output, log.progress, log.step_ms) == (False, None, None, None)
