@@ -66,15 +66,17 @@ class _Frame:
     high: float
 
     def column(self, step: float, dots: int = 1) -> int:
-        span = self.right - self.left
-        count = self.columns * dots
-        return min(count - 1, max(0, int((step - self.left) / span * count))) if span > 0 else 0
+        return _cell(step - self.left, self.right - self.left, self.columns * dots)
 
     def row(self, value: float, dots: int = 1) -> int:
         """Counted from the top."""
-        span = self.high - self.low
-        count = self.rows * dots
-        return min(count - 1, max(0, int((self.high - value) / span * count))) if span > 0 else count // 2
+        return _cell(self.high - value, self.high - self.low, self.rows * dots)
+
+
+def _cell(distance: float, span: float, count: int) -> int:
+    """Which of ``count`` cells over ``span`` lies at ``distance``; the first or the last for what is outside."""
+    share = min(1.0, max(0.0, distance / span)) if span > 0 else 0.0
+    return min(count - 1, int(share * count))
 
 
 def render_curve(
