@@ -222,7 +222,7 @@ def _left(frame: _Frame, logarithmic: bool) -> Iterator[str]:
         if row in (0, frame.rows - 1, frame.rows // 2):
             share = row / (frame.rows - 1) if frame.rows > 1 else 0.5
             place = frame.high + (frame.low - frame.high) * share
-            yield short(10**place if logarithmic else place).rjust(LABEL_CELLS)
+            yield short(10 ** min(place, 308.0) if logarithmic else place).rjust(LABEL_CELLS)
         else:
             yield " " * LABEL_CELLS
 
