@@ -184,8 +184,8 @@ class LogModel:
         """Bring the order up to date. Returns whether it is."""
         if self._built and not self.order.fits(self._sources()):
             self._built, self._build = False, None
-        if not self._built:
-            return self._rebuild(late)
+        if not self._built or self._build is not None or self.order.is_behind(self._sources()):
+            return self._take_in(late)
         changed = self.order.grow(self._sources())
         if changed is not None:
             self.answers.chunks_changed(changed, len(self.order.chunks))
@@ -193,18 +193,21 @@ class LogModel:
                 self._judge(number)
         return True
 
-    def _rebuild(self, late: Callable[[], bool]) -> bool:
+    def _take_in(self, late: Callable[[], bool]) -> bool:
+        """Put everything, or very much that is new, in order. Returns whether it is."""
         if self._build is None:
-            self._build = self.order.build(self._sources())
+            begin = self.order.catch_up if self._built else self.order.build
+            self._build = begin(self._sources())
         for share in self._build:
             self._work = Work("ordering", share, 1.0)
             if late():
                 return False
+        if not self._built:
+            self.answers.reset()
+            self._ask()
         self._build, self._built, self._tail = None, True, ()
         self._layout += 1
-        self.answers.reset()
-        self._ask()
-        self.answers.chunks_changed(0, len(self.order.chunks))
+        self.answers.chunks_changed(self.order.changed, len(self.order.chunks))
         self._judge(len(self.order.chunks) - 1)
         return True
 

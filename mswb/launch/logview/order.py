@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ BUCKET = 1 << 17
 """Rows of a chunk of the first build, about."""
 CHUNK = 1 << 16
 """Rows with which a growing chunk is full."""
+BEHIND = 1 << 19
+"""Lines that came since the last look above which they are cut into buckets, too."""
 STEP = 1 << 18
 """Lines whose times are read between two questions whether to go on."""
 _SAMPLE = 1 << 10
@@ -96,43 +98,79 @@ class Order:
 
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
-        self.unsorted = 0
-        """Chunks from the first one that still hold each file's lines together."""
+        self.changed = 0
+        """The first chunk that :meth:`build` or :meth:`catch_up` made anew."""
+        self._unsorted: list[int] = []  # chunks that still hold each file's lines together
         self._open = _Open()
         self._timed = False
         self._sizes: dict[int, int] = {}
         self._unfinished: set[int] = set()  # files whose last line had no newline
 
+    @property
+    def unsorted(self) -> int:
+        """Chunks that still hold each file's lines together."""
+        return len(self._unsorted)
+
     def build(self, sources: Sources) -> Iterator[float]:
         """Begin anew with all lines indexed so far; yields the share done. Stopping early leaves it unbuilt."""
         self._timed = sum(source is not None for source in sources) > 1
-        self._sizes = {number: source.index.size for number, source in enumerate(sources) if source is not None}
+        self._open, self._unsorted, self.changed = _Open(), [], 0
+        yield from self._take_in(sources, ())
+
+    def is_behind(self, sources: Sources) -> bool:
+        """Whether so much was indexed since that :meth:`catch_up` is better than :meth:`grow`."""
+        reached = self._open.stops
+        counts = (source.index.line_count - reached.get(number, 0) for number, source in enumerate(sources) if source)
+        return self._timed and sum(counts) > BEHIND
+
+    def catch_up(self, sources: Sources) -> Iterator[float]:
+        """Take in very much that has been indexed since, as a build does; yields the share done. Stopping early leaves
+        everything as it was."""
+        kept = self.chunks[:-1]
+        self.changed = min([len(kept), *map(self._chunk_of, self._rewritten(sources))])
+        yield from self._take_in(sources, kept)
+
+    def _rewritten(self, sources: Sources) -> Iterator[Place]:
+        """Lines ahead of the last chunk that were unfinished, and are not any more."""
+        for number in self._unfinished - self._open.firsts.keys():
+            source = sources[number]
+            if source is not None and source.index.size != self._sizes.get(number, 0):
+                yield Place(number, self._open.stops[number] - 1)
+
+    def _take_in(self, sources: Sources, kept: Sequence[Chunk]) -> Iterator[float]:
+        """All lines from where the last chunk begins as chunks behind those that are kept."""
+        sizes = {number: source.index.size for number, source in enumerate(sources) if source is not None}
+        ends = {number for number, source in enumerate(sources) if source is not None and source.index.unfinished}
         stops = [0 if source is None else source.index.line_count for source in sources]
-        for number, source in enumerate(sources):
-            self._note_end(number, source)
-        plan = [[Range(number, 0, stop) for number, stop in enumerate(stops)]]
+        reached = self._open.stops | self._open.firsts
+        whole = [Range(number, min(stop, reached.get(number, 0)), stop) for number, stop in enumerate(stops)]
+        total = sum(one.size for one in whole)
+        plan = [whole]
         if not self._timed:
-            plan = [[Range(one.file, low, high)] for one in plan[0] for low, high in _cut(one.stop)]
-        elif sum(stops) > 2 * BUCKET:
-            keys = [np.zeros(stop, np.uint32) for stop in stops]
+            plan = [[piece] for one in whole for piece in _cut_range(one)]
+        elif total > 2 * BUCKET:
+            keys = [np.zeros(one.size, np.uint32) for one in whole]
             done = 0
-            for read in (lines for number, key in enumerate(keys) for lines in _fill_keys(sources[number], key)):
+            for read in (
+                lines for one, key in zip(whole, keys, strict=True) for lines in _fill_keys(sources, one, key)
+            ):
                 done += read
-                yield done / sum(stops)
-            plan = list(_buckets(keys))
-        self.chunks = [Chunk.of(ranges) for ranges in plan]
-        self.unsorted = len(self.chunks) if self._timed else 0
+                yield done / total
+            plan = list(_buckets(keys, [one.first for one in whole]))
+        self._sizes, self._unfinished = sizes, ends
+        self.chunks = [*kept, *map(Chunk.of, plan)]
+        self._unsorted += range(len(kept), len(self.chunks)) if self._timed else ()
         self._begin_open(sources, stops)
 
     def sort_next(self, sources: Sources) -> int | None:
         """Sort the last chunk that isn't yet. Returns its number; None when all are."""
-        if not self.unsorted:
+        if not self._unsorted:
             return None
-        self.unsorted -= 1
-        chunk = self.chunks[self.unsorted]
+        number = self._unsorted.pop()
+        chunk = self.chunks[number]
         times = [_times_of(sources, one) for one in chunk.ranges]
-        self.chunks[self.unsorted] = Chunk(chunk.ranges, chunk.ends, _sorted(times))
-        return self.unsorted
+        self.chunks[number] = Chunk(chunk.ranges, chunk.ends, _sorted(times))
+        return number
 
     def grow(self, sources: Sources) -> int | None:
         """Take in what has been indexed since. Returns the first chunk that changed; None without news."""
@@ -193,8 +231,8 @@ class Order:
                 self._open.keep(one.file, one.stop, _times_of(sources, one))
         if self._timed:
             self.chunks[-1] = self._open.chunk(timed=True)
-            self.unsorted -= 1
-            if self.unsorted:
+            self._unsorted.pop()
+            if len(self.chunks) > 1:
                 self._open.oldest = min(int(times[0]) for times in self._open.times.values())
 
     def _note_end(self, number: int, source: Source | None) -> None:
@@ -235,12 +273,13 @@ def _latest(sources: Sources, one: Range) -> int:
     return int(_times_of(sources, Range(one.file, max(one.first, one.stop - _SAMPLE), one.stop))[-1])
 
 
-def _fill_keys(source: Source | None, keys: Keys) -> Iterator[int]:
+def _fill_keys(sources: Sources, one: Range, keys: Keys) -> Iterator[int]:
     """Give each line the second it belongs to: never falling, 0 ahead of the first record. Yields lines done."""
-    highest = NO_TIME
-    for low in range(0, len(keys) if source is not None else 0, STEP):
+    source, highest = sources[one.file], NO_TIME
+    for low in range(0, one.size if source is not None else 0, STEP):
         assert source is not None
-        times = own_times(source.index, low, min(len(keys), low + STEP), source.offset_us)
+        begin = one.first + low
+        times = own_times(source.index, begin, min(one.stop, begin + STEP), source.offset_us)
         times[0] = max(int(times[0]), highest)
         times = rising(times)
         highest = int(times[-1])
@@ -248,12 +287,13 @@ def _fill_keys(source: Source | None, keys: Keys) -> Iterator[int]:
         yield len(times)
 
 
-def _buckets(keys: Sequence[Keys]) -> Iterator[list[Range]]:
-    """Ranges of all files for each bucket of whole seconds."""
+def _buckets(keys: Sequence[Keys], firsts: Sequence[int]) -> Iterator[list[Range]]:
+    """Ranges of all files for each bucket of whole seconds; the keys are those of the lines from ``firsts`` on."""
     samples = np.sort(np.concatenate([part[::_SAMPLE] for part in keys]))
     limits = np.unique(samples[BUCKET // _SAMPLE :: BUCKET // _SAMPLE])
     bounds = [np.concatenate([[0], np.searchsorted(part, limits, "left"), [len(part)]]) for part in keys]
     for low, high in pairwise(range(len(limits) + 2)):
-        ranges = [Range(number, int(each[low]), int(each[high])) for number, each in enumerate(bounds)]
+        pairs = enumerate(zip(firsts, bounds, strict=True))
+        ranges = [Range(number, first + int(each[low]), first + int(each[high])) for number, (first, each) in pairs]
         if any(one.size for one in ranges):
             yield ranges

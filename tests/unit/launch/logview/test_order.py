@@ -187,6 +187,49 @@ def test_growing_records_end_up_as_if_built_at_once(
                 assert 0 <= one.first < one.stop <= lines[one.file]
 
 
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batches=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.booleans()), max_size=8))
+def test_very_much_that_is_new_is_cut_into_buckets_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: list[tuple[int, int, bool]]
+) -> None:
+    """Records a third of a second apart, taken in whole or with their last line cut; many at once by buckets."""
+    for name, value in {**SMALL, "BEHIND": 10}.items():
+        monkeypatch.setattr(ordering, name, value)
+    contents = ["", "", ""]
+    paths = [write(tmp_path / f"{number}", "") for number in range(3)]
+    with sources(paths) as files:
+        made = built(files)
+        moment = 0
+        for file, count, cut in batches:
+            text = "".join(cpp(300_000 * (moment + step)) for step in range(count))
+            moment += count
+            contents[file] += text
+            for part in (text[:-3], text[-3:]) if cut else (text,):
+                append(paths[file], part)
+                files[file].index.extend()  # type: ignore[union-attr]
+                list(made.catch_up(files)) if made.is_behind(files) else made.grow(files)
+            assert len(set(order_of(made))) == sum(chunk.size for chunk in made.chunks)
+        while made.sort_next(files) is not None:
+            pass
+        assert order_of(made) == naive(contents, [0, 0, 0])
+
+
+def test_catching_up_tells_which_chunks_are_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**SMALL, "BEHIND": 10}.items():
+        monkeypatch.setattr(ordering, name, value)
+    paths = [write(tmp_path / f"{number}", "".join(cpp(1_000_000 * step) for step in range(20))) for number in range(2)]
+    with sources(paths) as files:
+        made = built(files)
+        before = list(made.chunks)
+        append(paths[0], "".join(cpp(1_000_000 * step) for step in range(20, 60)))
+        files[0].index.extend()  # type: ignore[union-attr]
+        assert made.is_behind(files)
+        assert next(made.catch_up(files)) < 1 and made.chunks == before, "stopped early, nothing has changed"
+        list(made.catch_up(files))
+        assert made.changed == len(before) - 1
+        assert made.chunks[: made.changed] == before[:-1] and not made.is_behind(files)
+
+
 def test_a_file_that_appears_joins_when_it_is_young(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ordering, "CHUNK", 4)
     contents = ["".join(cpp(1_000_000 * step) for step in range(6)), cpp(100)]
