@@ -79,7 +79,7 @@ def _log(context: Context) -> Path:
     return path
 
 
-def _toolong(context: Context) -> Path | None:
+def toolong_python(context: Context) -> Path | None:
     """The interpreter of an environment that holds toolong, made when it isn't there yet."""
     python = context.cache / "toolong" / "bin" / "python"
     if not python.exists():
@@ -108,7 +108,7 @@ def tail(context: Context) -> Iterator[Row]:
 def index(context: Context) -> Iterator[Row]:
     """Every line start and level."""
     path = _log(context)
-    lnav, toolong = shutil.which("lnav"), _toolong(context)
+    lnav, toolong = shutil.which("lnav"), toolong_python(context)
     toolong_runs: list[float] = []
     open_in_lnav = [lnav or "", "-n", "-c", ":goto 100%", "-c", ":quit", str(path)]
     environment = dict(os.environ, HOME=str(context.temp))

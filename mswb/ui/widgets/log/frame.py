@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from rich.console import Console
 from rich.segment import Segment
-from rich.style import Style
 from textual.strip import Strip
 
 from mswb.ui.glyphs import glyph
-from mswb.ui.widgets.log.paint import Look, Row, content, gutter, width_of, wrapped
+from mswb.ui.widgets.log.paint import Look, Parts, Row, content, gutter, is_sign, wrapped
 
 RowAt = Callable[[int], Row]
 _SPARE = 64  # characters beyond the width, as some of them may take no cell
@@ -75,20 +73,33 @@ def top_for(bottom: int, row_at: RowAt, canvas: Canvas) -> int:
     return max(0, bottom - canvas.height + 1)
 
 
-def strip_of(line: FrameLine, canvas: Canvas, console: Console) -> Strip:
-    """A line of the screen as Textual draws it, without the scroll bar."""
-    row, look = line.row, canvas.look
-    text = content(row, look, canvas.limit)
+def strip_of(line: FrameLine, canvas: Canvas, bar: str) -> Strip:
+    """A line of the screen as Textual draws it; ``bar`` is its cell of the scroll bar."""
+    row, look, ground = line.row, canvas.look, line.row.ground
+    signs = gutter(row, look) if line.piece == 0 else [(" " * (canvas.width - 1 - canvas.room), "")]
+    parts = content(row, look, canvas.limit)
     if canvas.wrap:
-        text = wrapped(text, canvas.room, canvas.height)[line.piece]
-        body = Strip(text.render(console)).adjust_cell_length(canvas.room)
-    else:
-        body = Strip(text.render(console)).crop(canvas.left, canvas.left + canvas.room)
-        body = body.adjust_cell_length(canvas.room)
-    signs = Strip(gutter(row, look).render(console)) if line.piece == 0 else Strip.blank(canvas.width - 1 - canvas.room)
-    drawn = Strip.join([signs.adjust_cell_length(canvas.width - 1 - canvas.room), body])
-    name = "cursor" if row.cursor else "selected" if row.selected else ""
-    return drawn.apply_style(look.base + look.style(name) if name else look.base)
+        parts = wrapped(parts, canvas.room, canvas.height)[line.piece]
+    segments = [Segment(text, look.style(names, ground)) for text, names in signs if text]
+    segments += _seen(parts, canvas, ground)
+    segments.append(Segment(bar, look.style("muted")))
+    return Strip(segments, canvas.width)
+
+
+def _seen(parts: Parts, canvas: Canvas, ground: str) -> list[Segment]:
+    """What lies between the left and right edge, filled up with blanks."""
+    look, left, room = canvas.look, canvas.left, canvas.room
+    if not all(text.isascii() or is_sign(text) for text, _ in parts):
+        whole = Strip([Segment(text, look.style(names, ground)) for text, names in parts])
+        return list(whole.crop(left, left + room).adjust_cell_length(room, look.style("", ground)))
+    segments: list[Segment] = []
+    for text, names in parts:
+        piece = text[left : left + room]
+        left = max(0, left - len(text))
+        room -= len(piece)
+        if piece:
+            segments.append(Segment(piece, look.style(names, ground)))
+    return [*segments, Segment(" " * room, look.style("", ground))] if room else segments
 
 
 def bar_of(top: int, shown: int, count: int, height: int) -> tuple[int, int]:
@@ -100,7 +111,6 @@ def bar_of(top: int, shown: int, count: int, height: int) -> tuple[int, int]:
     return begin, begin + size
 
 
-def bar_cell(inside: bool, any_bar: bool, style: Style) -> Strip:
+def bar_sign(inside: bool, any_bar: bool) -> str:
     """One cell of the scroll bar."""
-    sign = glyph("bar") if inside else glyph("pipe") if any_bar else " "
-    return Strip([Segment(sign, style)], width_of(sign))
+    return glyph("bar") if inside else glyph("pipe") if any_bar else " "

@@ -1,15 +1,14 @@
-"""One row of the log as text with styles: what is left of it, of which colour, and where the search has matched."""
+"""One row of the log as texts with the names of their styles: what is seen of it, and where the search has matched."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import chop_cells
 from rich.style import Style
-from rich.text import Text
 
 from mswb.files.levels import Level
 from mswb.files.patterns import MAX_PATTERN
@@ -22,9 +21,12 @@ STYLES = ("error", "warning", "info", "muted", "rank", "fold", "mark", "match", 
 """The component classes ``log--NAME`` that colours come from."""
 _BY_LEVEL = {Level.CRITICAL: "error", Level.ERROR: "error", Level.WARNING: "warning", Level.INFO: "info"}
 _GLYPH = {Level.CRITICAL: "error", Level.ERROR: "error", Level.WARNING: "warning", Level.INFO: "note"}
+_SIGNS = frozenset("✖▲•·▸")
 _MAX_WORD = 9
 _PLAIN = Style()
 
+Parts = list[tuple[str, str]]
+"""Texts with the names of their styles; several names are separated by a blank."""
 Spans = list[tuple[int, int]]
 Highlighter = Callable[[str], Spans]
 
@@ -40,6 +42,11 @@ class Row:
     cursor: bool = False
     selected: bool = False
 
+    @property
+    def ground(self) -> str:
+        """The style behind all of the row."""
+        return "cursor" if self.cursor else "selected" if self.selected else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -48,55 +55,93 @@ class Look:
     raw: bool = False
     names: int = 0
     base: Style = _PLAIN
-    styles: Mapping[str, Style] | None = None
+    styles: Mapping[str, Style] = field(default_factory=dict)
     highlight: Highlighter | None = None
+    _known: dict[tuple[str, str], Style] = field(default_factory=dict, compare=False)
 
-    def style(self, name: str) -> Style:
-        return (self.styles or {}).get(name, _PLAIN)
+    def style(self, names: str, ground: str = "") -> Style:
+        """The style of these names on the ground of a row."""
+        known = self._known.get((names, ground))
+        if known is None:
+            known = self.base
+            for name in (ground, *names.split()):
+                known += self.styles.get(name, _PLAIN)
+            self._known[names, ground] = known
+        return known
 
 
-def gutter(row: Row, look: Look) -> Text:
+def gutter(row: Row, look: Look) -> Parts:
     """The signs ahead of the line: bookmark or cursor, and whose line it is."""
     sign = glyph("mark") if row.marked else glyph("cursor") if row.cursor else " "
-    text = Text(sign, look.style("mark" if row.marked or row.cursor else "muted"), end="")
-    if look.names and row.log is not None:
-        text.append(f"{name_of(row.log):<{look.names}} ", look.style("rank"))
-    return text
+    name = f"{name_of(row.log):<{look.names}} " if look.names and row.log is not None else ""
+    return [(sign, "mark"), (name, "rank")]
 
 
-def content(row: Row, look: Look, limit: int) -> Text:
-    """The line itself, at most ``limit`` characters of it, with the matches of the search."""
-    text = Text(end="", no_wrap=True)
-    if row.fold is not None:
-        text.append(f"{glyph('fold')} {fold_words(row.fold)} ", look.style("fold"))
+def content(row: Row, look: Look, limit: int) -> Parts:
+    """The line itself, at most about ``limit`` characters of it, with the matches of the search."""
+    parts: Parts = [(f"{glyph('fold')} ", "fold"), (f"{fold_words(row.fold)} ", "fold")] if row.fold is not None else []
     if row.line is None:
-        text.append(glyph("ellipsis"), look.style("muted"))
-        return text
-    begin = len(text)
-    (_append_raw if look.raw or not row.line.time else _append_short)(text, row.line, look, limit)
-    if look.highlight is not None:
-        for start, end in look.highlight(text.plain[begin:]):
-            text.stylize(look.style("match"), begin + start, begin + end)
-    return text
+        return [*parts, (glyph("ellipsis"), "muted")]
+    own = (_raw_parts if look.raw or not row.line.time else _short_parts)(row.line, limit)
+    return parts + (_with_matches(own, look.highlight) if look.highlight is not None else own)
 
 
-def _append_raw(text: Text, line: ShownLine, look: Look, limit: int) -> None:
+def _raw_parts(line: ShownLine, limit: int) -> Parts:
     name = _BY_LEVEL.get(line.level)
     if name is None:
-        text.append(line.text[:limit])
-        return
-    text.append(f"{glyph(_GLYPH[line.level])} ", look.style(name))
-    word = line.text.find("]") + 1 if line.time else len(line.text)
-    text.append(line.text[: min(word, limit)], look.style(name))
-    text.append(line.text[word:limit])
+        return [(line.text[:limit], "")]
+    word = min(limit, line.text.find("]") + 1 if line.time else len(line.text))
+    return [(f"{glyph(_GLYPH[line.level])} ", name), (line.text[:word], name), (line.text[word:limit], "")]
 
 
-def _append_short(text: Text, line: ShownLine, look: Look, limit: int) -> None:
+def _short_parts(line: ShownLine, limit: int) -> Parts:
     name = _BY_LEVEL.get(line.level, "muted")
-    text.append(f"{line.time} ", look.style("muted"))
-    text.append(f"{glyph(_GLYPH.get(line.level, 'dot'))} {line.word[:_MAX_WORD]} ", look.style(name))
-    text.append(f"{line.head} ", look.style("muted"))
-    text.append(line.body[:limit])
+    sign = glyph(_GLYPH.get(line.level, "dot"))
+    return [
+        (f"{line.time} ", "muted"),
+        (f"{sign} ", name),
+        (f"{line.word[:_MAX_WORD]} ", name),
+        (f"{line.head} ", "muted"),
+        (line.body[:limit], ""),
+    ]
+
+
+def _with_matches(parts: Parts, highlight: Highlighter) -> Parts:
+    cuts = [end for span in highlight("".join(text for text, _ in parts)) for end in span]
+    found: Parts = []
+    for number, piece in enumerate(divided(parts, cuts)):
+        found += [(text, f"{names} match") for text, names in piece] if number % 2 else piece
+    return found
+
+
+def divided(parts: Parts, cuts: list[int]) -> list[Parts]:
+    """The parts cut at these characters (rising) of their joined text."""
+    pieces: list[Parts] = [[]]
+    begin, waiting = 0, list(cuts)
+    for text, names in parts:
+        while waiting and waiting[0] < begin + len(text):
+            cut = waiting.pop(0) - begin
+            pieces[-1].append((text[:cut], names))
+            pieces.append([])
+            text, begin = text[cut:], begin + cut
+        pieces[-1].append((text, names))
+        begin += len(text)
+    return pieces + [[] for _ in waiting]
+
+
+def wrapped(parts: Parts, width: int, most: int) -> list[Parts]:
+    """The parts cut into rows of ``width`` cells, at most ``most`` of them."""
+    rows = chop_cells("".join(text for text, _ in parts), max(2, width))[:most]
+    ends, end = [], 0
+    for row in rows:
+        end += len(row)
+        ends.append(end)
+    return divided(parts, ends)[: max(1, len(rows))]
+
+
+def is_sign(text: str) -> bool:
+    """Whether it is one of our signs with its blank: two cells, though it is not ASCII."""
+    return text[1:] == " " and text[0] in _SIGNS
 
 
 def name_of(log: ShownLog) -> str:
@@ -111,21 +156,6 @@ def fold_words(span: Span) -> str:
         return f"{count:,} alike:"
     kind = "" if span.kind == "record" else f"{span.kind} "
     return f"{kind}{count:,} lines:"
-
-
-def wrapped(text: Text, width: int, most: int) -> list[Text]:
-    """The text cut into rows of ``width`` cells, at most ``most`` of them."""
-    pieces = chop_cells(text.plain, max(2, width))[:most] if text.plain else [""]
-    ends, end = [], 0
-    for piece in pieces:
-        end += len(piece)
-        ends.append(end)
-    return list(text[:end].divide(ends[:-1]))
-
-
-def width_of(text: str) -> int:
-    """Cells that a text takes."""
-    return cell_len(text)
 
 
 @lru_cache(maxsize=8)

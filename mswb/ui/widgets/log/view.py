@@ -21,7 +21,7 @@ from mswb.launch.logview.engine import LogEngine
 from mswb.launch.logview.rows import Place
 from mswb.launch.logview.shown import ShownLine
 from mswb.launch.logview.state import Snapshot
-from mswb.ui.widgets.log.frame import Canvas, FrameLine, bar_cell, bar_of, lay_out, strip_of, top_for
+from mswb.ui.widgets.log.frame import Canvas, FrameLine, bar_of, bar_sign, lay_out, strip_of, top_for
 from mswb.ui.widgets.log.paint import STYLES, Look, Row, highlighter, name_of
 
 PATIENCE_S = 0.008
@@ -272,8 +272,7 @@ class LogView(Widget, can_focus=True):
         look, line = self._look(), _at(self._frame, y)
         if line is None:
             return self._message(width, look) if y == 0 and not self._frame else Strip.blank(width, look.base)
-        bar = bar_cell(y in range(*self._bar), self._bar != (0, 0), look.base + look.style("muted"))
-        return Strip.join([strip_of(line, self._canvas, self.app.console), bar])
+        return strip_of(line, self._canvas, bar_sign(y in range(*self._bar), self._bar != (0, 0)))
 
     def _message(self, width: int, look: Look) -> Strip:
         """Why there is nothing to see."""
