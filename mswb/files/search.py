@@ -24,7 +24,7 @@ PIECE = 1 << 20
 MAX_SEARCHED = 16 << 20
 """Bytes that are searched of one line."""
 THREADS = 2
-_SAMPLE = 256 << 10
+_SAMPLE, _LEAST_SAMPLE = 256 << 10, 32 << 10
 _DENSE_PER_MIB = 2000  # words more frequent than this don't help
 _RARE = 100  # a byte that is less than one in so many is looked for alone, else together with the next rarest
 _SPARSE = 16  # a mask is sparse when fewer than one of so many of its words of eight hold a true value
@@ -74,8 +74,10 @@ def search(
         if total - begin <= PIECE:  # not worth a look at what is frequent, nor a second thread
             yield from _search_little(index, pattern, first_line, stop_line)
             return
+    begin = index.span(first_line, first_line)[0]
     pieces = _pieces(index, first_line, total)
-    sample = index.read(max(0, total // 2 - _SAMPLE // 2), _SAMPLE)
+    size = min(_SAMPLE, max(_LEAST_SAMPLE, (total - begin) // 256))
+    sample = index.read(max(0, (begin + total) // 2 - size // 2), size)
     scratch = _Scratch()
     find, threads = _choose(pattern, sample, scratch)
 

@@ -266,10 +266,9 @@ class LogView(Widget, can_focus=True):
         return Row(line, log, self.snapshot.folded_at(place), place in self.marks, cursor, selected)
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        if self._canvas.width != width or self._canvas.height != self.size.height:
+        if y == 0 and (self._canvas.width, self._canvas.height) != self.size:
             self._fit()
-        look, line = self._look(), _at(self._frame, y)
+        width, look, line = self._canvas.width, self._canvas.look, _at(self._frame, y)
         if line is None:
             return self._message(width, look) if y == 0 and not self._frame else Strip.blank(width, look.base)
         return strip_of(line, self._canvas, bar_sign(y in range(*self._bar), self._bar != (0, 0)))
