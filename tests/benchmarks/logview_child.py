@@ -102,15 +102,15 @@ def _figures(tail: float, opened: float, page: float, searched: float, hits: int
 
 
 def follow(lines: int, paths: list[str]) -> dict[str, float]:
-    """The engine on files that grow; what it holds when all lines are there, beside what it held at a tenth."""
+    """The engine on files that grow; what it holds when all lines are there, beside what it held without any."""
     from mswb.launch.logview.engine import LogEngine
     from mswb.launch.logview.source import ShownLog
 
     engine = LogEngine(lambda: None, lambda: None, lambda call: call(), lambda problem: os._exit(3))
     before = rss_bytes()
     engine.open([ShownLog(path, "worker", rank) for rank, path in enumerate(paths)])
+    early = _await_lines(engine, 0)
     print("ready", flush=True)
-    early = _await_lines(engine, lines // 10)
     late = _await_lines(engine, lines)
     return {
         "bytes_a_line": (late["rss"] - before) / lines,
@@ -123,6 +123,7 @@ def follow(lines: int, paths: list[str]) -> dict[str, float]:
 def _await_lines(engine: object, lines: int) -> dict[str, int]:
     while engine.snapshot.rows.total < lines:  # type: ignore[attr-defined]
         time.sleep(0.05)
+    time.sleep(1.0)  # what the last piece of work took is given back
     return {
         "rss": rss_bytes(),
         "threads": threading.active_count(),

@@ -287,11 +287,33 @@ def _fill_keys(sources: Sources, one: Range, keys: Keys) -> Iterator[int]:
         yield len(times)
 
 
+def _untimed(ranges: Sequence[Range]) -> Iterator[list[Range]]:
+    """The lines ahead of each file's first record, one file after the other, in groups of about a bucket."""
+    group: list[Range] = []
+    size = 0
+    for one in ranges:
+        for low, high in pairwise([*range(one.first, one.stop, BUCKET), one.stop]):
+            if group and (size + high - low > BUCKET or group[-1].file == one.file):
+                yield group
+                group, size = [], 0
+            group.append(Range(one.file, low, high))
+            size += high - low
+    if group:
+        yield group
+
+
 def _buckets(keys: Sequence[Keys], firsts: Sequence[int]) -> Iterator[list[Range]]:
     """Ranges of all files for each bucket of whole seconds; the keys are those of the lines from ``firsts`` on."""
-    samples = np.sort(np.concatenate([part[::_SAMPLE] for part in keys]))
+    timed = [int(np.searchsorted(part, 1, "left")) for part in keys]
+    yield from _untimed(
+        [Range(number, first, first + stop) for number, (first, stop) in enumerate(zip(firsts, timed, strict=True))]
+    )
+    samples = np.sort(np.concatenate([part[start::_SAMPLE] for start, part in zip(timed, keys, strict=True)]))
     limits = np.unique(samples[BUCKET // _SAMPLE :: BUCKET // _SAMPLE])
-    bounds = [np.concatenate([[0], np.searchsorted(part, limits, "left"), [len(part)]]) for part in keys]
+    bounds = [
+        np.concatenate([[start], np.searchsorted(part, limits, "left"), [len(part)]])
+        for start, part in zip(timed, keys, strict=True)
+    ]
     for low, high in pairwise(range(len(limits) + 2)):
         pairs = enumerate(zip(firsts, bounds, strict=True))
         ranges = [Range(number, first + int(each[low]), first + int(each[high])) for number, (first, each) in pairs]

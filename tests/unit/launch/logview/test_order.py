@@ -81,6 +81,17 @@ def test_the_order_is_that_of_the_times(
         assert order_of(built(files)) == naive(contents, offsets)
 
 
+def test_lines_without_times_make_no_giant_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SMALL.items():
+        monkeypatch.setattr(ordering, name, value)
+    contents = ["print\n" * 100 + cpp(1) * 20, "print\n" * 7, "print\n" * 55, cpp(2) * 9]
+    paths = [write(tmp_path / f"{number}", content) for number, content in enumerate(contents)]
+    with sources(paths) as files:
+        made = built(files)
+        assert order_of(made) == naive(contents, [0] * 4)
+        assert max(chunk.size for chunk in made.chunks) <= 29
+
+
 def test_before_sorting_every_line_has_a_row_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SMALL.items():
         monkeypatch.setattr(ordering, name, value)
