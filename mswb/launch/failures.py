@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal
 
 from mswb.files.safety import open_regular, printable_block
@@ -42,6 +42,8 @@ _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Floating po
 _SOURCE = ("    ", '  File "')
 """How a traceback's frames and the code they quote begin."""
 _PATH = re.compile(r"(?<![\w:])/[\w.+@%-]+(?:/[\w.+@%-]+)+")
+_LIST = re.compile(r"\bfiles?:\s*$")
+"""The end of a line below which files are listed."""
 _CODE = (".py", ".cc", ".h", ".cpp", ".ir", ".so")
 STOPS = frozenset({"KeyboardInterrupt", "SystemExit"})
 
@@ -279,8 +281,17 @@ def _with_path(values: dict[str, Any], block: Block) -> dict[str, Any]:
         return values
     texts = (text for line in block.lines if not (text := line.text).startswith(_SOURCE) or text.lstrip()[:1] == "/")
     paths = (path for text in texts for path in _PATH.findall(text))
-    path = next((path for path in paths if not path.endswith(_CODE) and not _LIBRARY.search(path)), None)
+    found = (path for path in paths if not path.endswith(_CODE) and not _LIBRARY.search(path))
+    path = next(chain(_listed(block), found), None)
     return {**values, "path": path} if path else values
+
+
+def _listed(block: Block) -> Iterator[str]:
+    """The first entry of each list of files that a message gives below its line, relative paths too."""
+    for line, after in pairwise(block.lines):
+        entry = after.text.strip()
+        if entry and after.text[:1].isspace() and _LIST.search(line.text) and not line.text.startswith(_SOURCE):
+            yield entry
 
 
 def _raised_by_launcher(root: Traceback) -> bool:

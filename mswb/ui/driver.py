@@ -1,5 +1,5 @@
-"""Textual's Linux driver with three habits of ours: it notices that the terminal has gone, asks the terminal how far
-it is behind, and sends ASCII only where nothing else can be shown.
+"""Textual's Linux driver with four habits of ours: it notices that the terminal has gone, asks the terminal how far
+it is behind, lets each key wait for the one before, and sends ASCII only where nothing else can be shown.
 
 Textual 8.2's own input thread spins at full speed once its terminal is closed, if SIGHUP is ignored.
 """
@@ -19,6 +19,7 @@ from textual.message import Message
 
 from mswb.ui.pace import Pace
 from mswb.ui.terminal import to_ascii
+from mswb.ui.typeahead import Typeahead
 
 READ_BYTES = 4096
 
@@ -35,6 +36,10 @@ def driver_class(pace: Pace, *, ascii_only: bool, gone: Callable[[], None]) -> t
 
         _gone = False
 
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            self._typeahead = Typeahead(self._app)
+
         def write(self, data: str) -> None:
             if self._gone:
                 return
@@ -50,6 +55,12 @@ def driver_class(pace: Pace, *, ascii_only: bool, gone: Callable[[], None]) -> t
                 pace.answered()
             else:
                 super().process_message(message)
+
+        def send_message(self, message: Message) -> None:
+            if isinstance(message, (events.Key, events.Paste)):
+                self._loop.call_soon_threadsafe(self._typeahead.put, message)
+            else:
+                super().send_message(message)
 
         def run_input_thread(self) -> None:
             parser, decode = XTermParser(self._debug), getincrementaldecoder("utf-8")("replace").decode

@@ -416,3 +416,27 @@ async def test_ranks_of_a_log_folder_are_as_the_diagnosis_found_them(tmp_path: P
         part = await shown(pane, pilot, made.open_state(run), logs)
         assert [part.grid.data.value(row, "state") for row in (0, 1)] == ["✖ failed ◆1st", "✖ failed"]
         assert "✖ failed" in screen_text(pilot.app).split("\n")[2]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("size", [(80, 24), LARGE])
+async def test_details_that_were_hidden_are_those_of_the_run_that_is_open_now(
+    tmp_path: Path, logs: Path, size: tuple[int, int]
+) -> None:
+    first = made.OPEN_HANG.open
+    assert first is not None and first.diagnosis is not None
+    other = replace(first.diagnosis.findings[0], title="another run hangs elsewhere")
+    later = replace(first, key=made.FAILED.key, diagnosis=replace(first.diagnosis, findings=(other,)))
+
+    def told(text: str) -> bool:
+        return any(text in line.text for line in pane.side.lines.lines)
+
+    async with launch(tmp_path, size) as (pane, pilot):
+        await shown(pane, pilot, made.OPEN_HANG, logs)
+        await pilot.press("d")
+        await until(pilot, lambda: told("AllReduce"))
+        await pilot.press("d")
+        await until(pilot, lambda: not pane.side.is_on_screen or size == LARGE)
+        await shown(pane, pilot, made.open_state(later), logs)
+        await pilot.press("d")
+        await until(pilot, lambda: told(other.title))

@@ -118,12 +118,14 @@ def test_silent_ranks_are_told_without_a_diagnosis() -> None:
 
 
 @given(st.integers(20, 200))
-def test_the_banner_keeps_its_keys_in_any_width(width: int) -> None:
+def test_the_banner_says_why_before_it_names_keys(width: int) -> None:
     banner = banner_of(made.OPEN_FAILED)
     assert banner is not None
-    row = banner.row(width)
-    assert row.endswith(banner.hint)
-    assert cell_len(row) == max(width, cell_len(banner.hint) + 2)
+    row, text = banner.row(width), cell_len(banner.text)
+    assert cell_len(row) == width
+    assert (banner.text in row) == (text <= width)
+    assert row.endswith(banner.hint) == (text + 2 + cell_len(banner.hint) <= width)
+    assert row.endswith(("o: to the line", banner.hint)) == (text + 2 + len("o: to the line") <= width)
 
 
 def test_rows_of_the_runs() -> None:

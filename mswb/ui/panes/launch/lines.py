@@ -123,12 +123,18 @@ class LineView(ScrollView, can_focus=True):
     def on_resize(self, event: events.Resize) -> None:
         self._remake()
 
+    def on_show(self) -> None:
+        self._remake()
+
     def on_mount(self) -> None:
         self._remake(force=True)
 
     def _remake(self, *, force: bool = False) -> None:
         width = self.scrollable_content_region.width
-        if width <= 0 or (width == self._made_for and not force):
+        if width <= 0:  # hidden: made when it is seen again, though the width may be the same
+            self._made_for = 0 if force else self._made_for
+            return
+        if width == self._made_for and not force:
             return
         lines = tuple(self._make(width))
         if width == self._made_for and lines == self._lines:

@@ -9,7 +9,7 @@ from textual.message import Message
 
 from mswb.ui import keymap
 from mswb.ui.panes.launch.rows import Arrays, first_failed, ordered, rank_arrays, rank_key
-from mswb.ui.panes.launch.runs_list import NEVER, table_keys
+from mswb.ui.panes.launch.runs_list import NEVER, RunsTable, table_keys
 from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import OpenRun
 from mswb.ui.panes.launch.words import state_colour
@@ -62,7 +62,7 @@ COLUMNS = (
 class RanksGrid(Table):
     """The processes of a run. Enter shows the log of one, ``l`` those of the marked ones, ``L`` all of them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*table_keys(), *keymap.bindings("launch_grid")]
+    BINDINGS: ClassVar[list[BindingType]] = [*table_keys("table.reverse"), *keymap.bindings("launch_grid")]
 
     class Logs(Message):
         """These logs (paths) are to be shown; none: all of them."""
@@ -107,6 +107,10 @@ class RanksGrid(Table):
     def action_all_logs(self) -> None:
         """All logs of the run, merged."""
         self.post_message(self.Logs(()))
+
+    def action_restart(self) -> None:
+        """Run it again."""
+        self.post_message(RunsTable.Restart())
 
     def action_order(self) -> None:
         """Worst first, or by number."""

@@ -49,12 +49,19 @@ class Banner:
     colour: str
 
     def row(self, width: int) -> str:
-        """The row in ``width`` cells: the text is cut before the keys are."""
+        """The row in ``width`` cells: first the text, then as many keys as there is room for."""
         text = printable(self.text)
-        room = width - cell_len(self.hint) - 2
-        if cell_len(text) > room:
-            text = f"{set_cell_size(text, max(0, room - 1))}{glyph('ellipsis')}"
-        return f"{set_cell_size(text, max(0, room))}  {self.hint}"
+        room = width - cell_len(text) - 2
+        hint = next((hint for hint in (self.hint, self._first_key) if cell_len(hint) <= room), "")
+        if hint:
+            return f"{set_cell_size(text, width - cell_len(hint))}{hint}"
+        if room < -2:
+            text = f"{set_cell_size(text, max(0, width - 1))}{glyph('ellipsis')}"
+        return set_cell_size(text, max(0, width))
+
+    @property
+    def _first_key(self) -> str:
+        return self.hint.replace("，", ", ").partition(", ")[0]
 
 
 def state_word(state: str) -> str:
@@ -97,7 +104,8 @@ def verdict_text(one: KnownRun, diagnosis: Diagnosis | None) -> str:
     """Why a run ended as it did, as far as it is known."""
     if diagnosis is not None and diagnosis.root is not None:
         root = diagnosis.findings[diagnosis.root]
-        return f"rank {root.where.rank}: {root.title}" if root.where.rank is not None else root.title
+        who = f"rank {root.where.rank}"
+        return root.title if root.where.rank is None or root.title.startswith(f"{who} ") else f"{who}: {root.title}"
     if one.first_failure is not None:
         first = one.first_failure
         return f"{_first(_who(first.role, first.rank))}, {exit_text(first.exit_code)}"

@@ -17,6 +17,7 @@ from mswb.ui.screens.launch_form import work
 from mswb.ui.screens.launch_form.state import filled
 from mswb.ui.screens.launch_form.text import say
 from mswb.ui.screens.pick import Pick, Picked
+from mswb.ui.widgets.form.fields import Entry
 
 if TYPE_CHECKING:
     from mswb.ui.screens.launch_form.screen import LaunchForm
@@ -51,10 +52,14 @@ class Kept:
         for finding in found.findings:
             if finding not in known:
                 screen.notify(printable(finding.title), severity="warning", markup=False)
-        if self._wanted and found.history and screen.state.values == Values() and self._take(found.history[0], ""):
-            screen.state = replace(screen.state, first=screen.state.values)
+        begins = self._wanted and bool(found.history) and screen.state.values == Values()
         self._wanted = False
+        if begins and self._take(found.history[0], ""):
+            screen.state = replace(screen.state, first=screen.state.values)
         screen.changed()
+        entry = screen.focused
+        if begins and isinstance(entry, Entry) and entry.SELECTS:
+            entry.select_all()
 
     def forget_place(self) -> None:
         """Something was typed: the next earlier launch is the newest again."""

@@ -232,8 +232,9 @@ class LaunchForm(PacedModal["Run | None"]):
         needle = self.query_one("#row-filter", FieldRow).editor.value
         known = form.fields()
         matched = [row for row in self._rows() if row.field in known and form.matches(known[row.field], needle)]
+        named = [row for row in matched if needle.strip().lower() in row.field]
         if matched and matched[0].display:
-            matched[0].editor.focus()
+            (named or matched)[0].editor.focus()
 
     @on(LineEntry.Recalled)
     def _recall(self, event: LineEntry.Recalled) -> None:

@@ -28,8 +28,12 @@ LABEL_CELLS = 18
 
 
 class Entry(Input):
-    """A text on one row; Up, Down and Enter go on to the neighbours. Control characters never get in."""
+    """A text on one row; Up, Down and Enter go on to the neighbours. Control characters never get in.
 
+    What stands there is selected when a key brings the focus, so that typing replaces it.
+    """
+
+    SELECTS: ClassVar[bool] = True
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("form_entry")
     DEFAULT_CSS = """
     Entry { width: 1fr; background: $boost; }
@@ -40,7 +44,7 @@ class Entry(Input):
     """Textual lays the whole screen out when the length of a text changes; on a row of fixed size nothing moves."""
 
     def __init__(self, text: str = "", *, placeholder: str = "") -> None:
-        super().__init__(text, placeholder=placeholder, compact=True, select_on_focus=False)
+        super().__init__(text, placeholder=placeholder, compact=True, select_on_focus=self.SELECTS)
         self.cursor_blink = False
 
     def validate_value(self, value: str) -> str:
@@ -71,8 +75,9 @@ class PathEntry(Entry):
 
 
 class LineEntry(Entry):
-    """The whole command line; Up and Down go through earlier ones."""
+    """The whole command line; Up and Down go through earlier ones. Too much to be replaced by a letter."""
 
+    SELECTS: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("form_line")
 
     class Recalled(Message):

@@ -1,0 +1,91 @@
+"""Keys go to the app one by one, each when the one before has been dealt with, as in a shell.
+
+Textual 8.2 hands every key at once to whatever has the focus at that moment. Of keys that come in one piece (typed
+ahead of a busy app or over a slow link, or sent by a program) the later ones then reach a part that is about to lose
+the focus: of Enter and the text of the next field, the text would end in the field before. Here a key waits until all
+messages that the one before led to have come up to the app.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from textual.app import ScreenStackError
+from textual.events import Key
+
+if TYPE_CHECKING:
+    from textual.app import App
+    from textual.message import Message
+    from textual.message_pump import MessagePump
+    from textual.screen import Screen
+
+PATIENCE_S = 10.0
+"""How long a key may keep the next one waiting."""
+CHECK_S = 0.02
+"""Seconds between two looks whether a part that is waited for is still there."""
+AT_ONCE = frozenset({"ctrl+c", "ctrl+z"})
+"""Keys that wait for nobody; what was typed before them is forgotten."""
+
+
+class Typeahead:
+    """The keys of one session that wait for their turn."""
+
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
+        self._waiting: deque[Message] = deque()
+        self._work: asyncio.Task[None] | None = None
+        self._until = 0.0
+
+    def put(self, message: Message) -> None:
+        """Take a key or a paste from the terminal; to be called on the event loop."""
+        if isinstance(message, Key) and message.key in AT_ONCE:
+            self._waiting.clear()
+            self._app.post_message(message)
+            return
+        self._waiting.append(message)
+        if self._work is None:
+            self._work = asyncio.create_task(self._hand_over())
+
+    async def _hand_over(self) -> None:
+        try:
+            while self._waiting:
+                before = self._screen
+                self._until = time.monotonic() + PATIENCE_S
+                self._app.post_message(self._waiting.popleft())
+                await self._settle(before)
+        finally:
+            self._work = None
+
+    async def _settle(self, before: Screen[Any] | None) -> None:
+        """Wait for the key, which bubbles up to the app, then for what its action sent, then for a screen it opened."""
+        await self._done(self._app)
+        for _ in ("the key", "what it led to"):
+            part: MessagePump | None = self._app.focused or self._screen
+            while part is not None:
+                await self._done(part)
+                part = part._parent
+        screen = self._screen
+        if screen is not None and screen is not before:
+            await self._done(screen)
+            await self._done(self._app)
+
+    async def _done(self, part: MessagePump) -> None:
+        """Wait until a part has done all that it was sent until now."""
+        reached = asyncio.Event()
+        if not part.call_later(reached.set):
+            return
+        while not reached.is_set() and part.is_running and time.monotonic() < self._until:
+            try:
+                await asyncio.wait_for(reached.wait(), CHECK_S)
+            except asyncio.TimeoutError:
+                continue
+
+    @property
+    def _screen(self) -> Screen[Any] | None:
+        try:
+            return self._app.screen
+        except ScreenStackError:  # at the very start and end
+            return None
