@@ -35,13 +35,15 @@ COMMANDS = {
     "doctor": Entry("mswb.cli.doctor:doctor", "Report on this host and the training Python.", "doctor"),
     "devices": Entry("mswb.cli.devices:devices", "Show the counters of this host and its devices.", "devices"),
     "explain": Entry("mswb.cli.explain:explain", "Explain a finding code.", "explain"),
+    "convert": Entry("mswb.cli.convert:convert", "Check a MindIR model; look into MindIR and ONNX.", "convert"),
     "shims": Entry("mswb.cli.shims:shims", "Install wrappers, so that typing msrun runs mswb.", "shims"),
     "ui": Entry("mswb.ui.start:ui", "Open the workbench here or on a path.", "ui"),
     "demo": Entry("mswb.cli.demo:demo", "Start a small two-rank run that fails; diagnose it.", "diagnose"),
 }
-ALIASES = {"msrun": "run"}
-LATER = {"cache": "cache", "mscache": "cache", "convert": "convert", "msconvert": "convert", "prof": "profile",
-         "msprof": "profile"}  # fmt: skip
+ALIASES = {"msrun": "run", "msconvert": "convert"}
+SCHEMAS = {("convert", "lint"): "convert_lint", ("convert", "inspect"): "convert_inspect"}
+"""The kinds of reports of sub-commands that have one of their own."""
+LATER = {"cache": "cache", "mscache": "cache", "prof": "profile", "msprof": "profile"}
 
 
 class CommandTable(click.Group):
@@ -128,10 +130,16 @@ def _guarded(arguments: Sequence[str]) -> int:
 
 def _fail(arguments: Sequence[str], error: MswbError) -> int:
     if output.wants_json(arguments):
-        entry = COMMANDS.get(ALIASES.get(arguments[0], arguments[0])) if arguments else None
-        output.emit_error(entry.schema if entry else "error", error.finding)
+        output.emit_error(_schema(arguments), error.finding)
     print(f"mswb: {output.safe_line(str(error))}", file=sys.stderr)
     return error.exit_code
+
+
+def _schema(arguments: Sequence[str]) -> str:
+    """The kind of report that a command line asks for."""
+    name = ALIASES.get(arguments[0], arguments[0]) if arguments else ""
+    entry = COMMANDS.get(name)
+    return SCHEMAS.get((name, arguments[1] if len(arguments) > 1 else ""), entry.schema if entry else "error")
 
 
 def _unknown_command(name: str) -> str:

@@ -75,7 +75,10 @@ def emit_error(schema: str, finding: Finding) -> None:
     emit(schema, [finding], **EMPTY.get(schema, {}))
 
 
-EMPTY: dict[str, dict[str, Any]] = {"diagnose": {"verdict": "unknown", "root": 0, "ranks": []}}
+EMPTY: dict[str, dict[str, Any]] = {
+    "diagnose": {"verdict": "unknown", "root": 0, "ranks": []},
+    "convert": {"verdict": "refused", "engines": {}, "operators": []},
+}
 
 
 def emit_object(report: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,12 +34,33 @@ TABLE = wire.table(
 )
 """The fields of onnx.proto that are looked at."""
 
-DTYPES: Mapping[int, str] = dict(
-    enumerate(
-        "undefined float32 uint8 int8 uint16 int16 int32 int64 string bool float16 float64 uint32 uint64 complex64 "
-        "complex128 bfloat16 float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz uint4 int4 float4e2m1".split()
-    )
+DTYPES = (
+    "undefined",
+    "float32",
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "int32",
+    "int64",
+    "string",
+    "bool",
+    "float16",
+    "float64",
+    "uint32",
+    "uint64",
+    "complex64",
+    "complex128",
+    "bfloat16",
+    "float8e4m3fn",
+    "float8e4m3fnuz",
+    "float8e5m2",
+    "float8e5m2fnuz",
+    "uint4",
+    "int4",
+    "float4e2m1",
 )
+"""The names of TensorProto.DataType, by number."""
 _TYPED = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 
 
@@ -126,7 +147,8 @@ def _size(dim: Record) -> int | str:
 
 
 def _dtype(number: Any) -> str:
-    return DTYPES.get(number or 0, f"type {number}")
+    index = int(number or 0)
+    return DTYPES[index] if 0 <= index < len(DTYPES) else f"type {index}"
 
 
 def _weight(path: str, tensor: Record) -> WeightFacts:

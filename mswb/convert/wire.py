@@ -180,9 +180,9 @@ def _field(chunk: bytes, position: int) -> Field | None:
     if not used or not 0 < number < 1 << 29:
         return None
     start = position + used
-    if wire == FIXED32 or wire == FIXED64:
+    if wire in (FIXED32, FIXED64):
         return Field(number, wire, 0, start, start + (4 if wire == FIXED32 else 8), position)
-    if wire != VARINT and wire != BYTES:
+    if wire not in (VARINT, BYTES):
         return None
     value, after = _varint(chunk, used)
     if not after:

@@ -5,20 +5,24 @@ The loader takes all of these, or says nothing of their cause; the run fails at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from mswb.convert.mindir.primitives import known
-from mswb.convert.mindir.schema import FUNCTION, Attribute, Node
-from mswb.convert.mindir.scope import Scope, name_of
+from mswb.convert.mindir.schema import DTYPES, FUNCTION, REF, Attribute, Graph, Node
+from mswb.convert.mindir.scope import Scope, called, name_of
 from mswb.findings import Finding
 
 ATTRIBUTE_INPUTS = 2
 """From this ``mind_ir_version`` on, a function primitive reads its arguments from inputs only."""
 _FEWEST = {"Switch": 3, "Partial": 1, "TupleGetItem": 2, "Load": 2, "Depend": 2, "UpdateState": 2}
 """Inputs of the framework's own operators."""
-_HOLDERS = {1: "f", 8: "s", 11: "d", 17: "t", 18: "g", **dict.fromkeys((2, 3, 4, 5, 6, 7, 9, 12, 13), "i")}
+DEEPEST = 6
+"""Closures in one another that are followed: a Switch of Partials of a Switch …"""
+INTEGERS = (2, 3, 4, 5, 6, 7, 12, 13)
+STRING, BOOL, TENSORS, TUPLE, LIST = 8, 9, 19, 20, 21
+_HOLDERS = {1: "f", STRING: "s", 11: "d", 17: "t", 18: "g", **dict.fromkeys((BOOL, *INTEGERS), "i")}
 """The field that holds a single value of an AttributeType."""
-_EMPTY_TYPES = frozenset({20, 21, 22, 23, 24, 25, 36})
+_EMPTY_TYPES = frozenset({TUPLE, LIST, 22, 23, 24, 25, 36})
 """AttributeTypes that are whole without a value: tuples and lists may be empty, the others hold none."""
 
 
@@ -80,6 +84,30 @@ def _reads_inputs(scope: Scope, node: Node) -> bool:
     )
 
 
+def attributes(scope: Scope) -> Iterator[Finding]:
+    """Attributes that the kernel of an operator reads, and that are absent or of another type."""
+    for graph in scope.model.graphs:
+        for node in graph.node:
+            op = scope.operator(node) or ""
+            wanted = known().attributes.get(op)
+            if wanted is None:
+                continue
+            primitive = scope.primitive(node)
+            found = {one.name: one for one in (*node.attribute, *(primitive.attribute if primitive else ()))}
+            for name, kind in wanted.items():
+                one = found.get(name)
+                if not kind.endswith("?") if one is None else not _KINDS[kind.rstrip("?")](one):
+                    place = one or primitive or node
+                    yield scope.finding("attribute-missing", place, name_of(node), op=op, attribute=name)
+
+
+_KINDS: Mapping[str, Callable[[Attribute], bool]] = {
+    "word": lambda one: one.type in (STRING, *INTEGERS),  # some have a number that stands for the word, too
+    "number": lambda one: one.type in (BOOL, *INTEGERS),
+    "tuple": lambda one: one.type in (TUPLE, LIST, *INTEGERS),  # in the old style, numbers in ``ints``
+}
+
+
 def old_version(scope: Scope) -> Iterator[Finding]:
     """A file whose arguments are inputs, with a version that says that they are attributes."""
     version = scope.model.mind_ir_version
@@ -120,7 +148,7 @@ def value_problem(attribute: Attribute) -> str:
     kind = attribute.type or 0
     if kind in _EMPTY_TYPES:
         return next((found for found in map(_element_problem, attribute.values) if found), "")
-    if kind == 19:
+    if kind == TENSORS:
         return "" if attribute.tensors else "its type says tensors, and it has none"
     field = _HOLDERS.get(kind)
     if field is None:
@@ -140,5 +168,39 @@ def untyped_inputs(scope: Scope) -> Iterator[Finding]:
     """Inputs of the entry graph that say nothing of their data type."""
     graph = scope.model.graph
     for value in graph.input if graph is not None else ():
-        if not value.tensor and value.attr_info is None:
+        untyped = not value.tensor or value.tensor[0].data_type not in DTYPES
+        if untyped and value.attr_info is None:
             yield scope.finding("input-untyped", value, value.name)
+
+
+def functions(scope: Scope) -> Iterator[Finding]:
+    """Calls of functions and closures that give other than one argument for each input."""
+    graphs = {graph.name: graph for graph in scope.model.graphs if graph.name}
+    makers = {name: node for graph in scope.model.graphs for node in graph.node for name in node.output}
+    for graph in scope.model.graphs:
+        for node in graph.node:
+            if scope.primitive(node) is None and (node.op_type or "").startswith(REF):
+                for function, bound in _targets(scope, called(node), graphs, makers):
+                    found = bound + len(node.input)
+                    if found != len(function.input):
+                        name, wanted = function.name or "", len(function.input)
+                        yield scope.finding(
+                            "call-arguments", node, name_of(node), function=name, found=found, wanted=wanted
+                        )
+
+
+def _targets(
+    scope: Scope, name: str, graphs: Mapping[str, Graph], makers: Mapping[str, Node], depth: int = 0
+) -> Iterator[tuple[Graph, int]]:
+    """The functions that a name may stand for, each with how many arguments are bound to it already."""
+    node = makers.get(name)
+    if name in graphs:
+        yield graphs[name], 0
+    elif node is None or depth > DEEPEST:
+        return
+    elif scope.operator(node) == "Switch":
+        for branch in node.input[1:3]:
+            yield from _targets(scope, branch, graphs, makers, depth + 1)
+    elif scope.operator(node) == "Partial" and node.input:
+        for function, bound in _targets(scope, node.input[0], graphs, makers, depth + 1):
+            yield function, bound + len(node.input) - 1

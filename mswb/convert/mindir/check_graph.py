@@ -75,8 +75,9 @@ def _inputs(scope: Scope, graph: Graph, cyclic: bool) -> Iterator[Finding]:
         for index, name in enumerate(node.input):
             if name not in scope.names:
                 yield scope.finding("undefined-input", node, name_of(node), input=name, index=index)
-            elif later[name] > 0 and not cyclic:
-                yield scope.finding("node-order", node, name_of(node), input=name)
+        early = [name for name in node.input if later[name] > 0]
+        if early and not cyclic:
+            yield scope.finding("node-order", node, name_of(node), input=early[0])
         later.subtract(node.output)
 
 

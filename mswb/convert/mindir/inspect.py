@@ -49,13 +49,14 @@ def _graph(graph: Graph) -> GraphFacts:
     return GraphFacts(
         plain(graph.name or ""),
         len(graph.node),
-        tuple(_value(value) for value in graph.input),
-        tuple(_value(value) for value in graph.output),
+        tuple(_value(value, graph) for value in graph.input),
+        tuple(_value(value, graph) for value in graph.output),
     )
 
 
-def _value(value: Value) -> ValueFacts:
-    name = plain((value.name or "").rpartition(":")[2] if ":" in (value.name or "") else value.name or "")
+def _value(value: Value, graph: Graph) -> ValueFacts:
+    """MindSpore puts the graph's name before each name."""
+    name = plain((value.name or "").removeprefix(f"{graph.name}:"))
     if not value.tensor:
         return ValueFacts(name, "", None)
     return ValueFacts(name, dtype_name(value.tensor[0].data_type), _shape(value.tensor[0]))

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from mswb.convert import wire
+from mswb.convert import sniff, wire
 from mswb.convert.facts import ModelFacts
 from mswb.convert.mindir import check_calls, check_graph, check_shapes, check_weights
 from mswb.convert.mindir.inspect import facts
-from mswb.convert.mindir.reader import read
+from mswb.convert.mindir.reader import read, refuse_others
 from mswb.convert.mindir.schema import Model
 from mswb.convert.mindir.scope import Scope, scope_of
-from mswb.findings import Finding, Where, make
+from mswb.findings import Finding, Where, make, stop
 
 LIMIT = 50
 """Findings of one code that are told; the others are counted."""
@@ -31,6 +31,8 @@ CHECKS: tuple[Callable[[Scope], Iterator[Finding]], ...] = (
     check_graph.calls,
     check_calls.operators,
     check_calls.arguments,
+    check_calls.attributes,
+    check_calls.functions,
     check_calls.old_version,
     check_calls.constants,
     check_calls.untyped_inputs,
@@ -55,9 +57,12 @@ def lint(path: str) -> Lint:
     """Check a MindIR file.
 
     Raises:
-        MswbError: ``path-missing``, ``path-unreadable``, ``not-a-model``, ``truncated``, ``encrypted``.
+        MswbError: ``path-missing``, ``path-unreadable``, ``not-a-model``, ``truncated``, ``encrypted``, or
+            ``lint-mindir-only`` for an ONNX model.
     """
     with wire.open_source(path) as source:
+        if refuse_others(source, "") != "mindir":
+            raise stop("lint-mindir-only", where=Where(file=path), values={"what": sniff.KINDS["onnx"]})
         model, size = read(source), source.size
     return Lint(facts(path, model, size), tuple(findings(path, model)))
 

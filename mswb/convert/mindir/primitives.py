@@ -13,9 +13,14 @@ from mswb.findings import parse_toml
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """``inputs`` names the inputs, in order, of operators that take all their arguments so; ``names`` are all."""
+    """``inputs`` names the inputs, in order, of operators that take all their arguments so.
+
+    ``attributes`` are those that a kernel can't do without, each with its kind (word, number or tuple; with "?" where it
+    may be absent); ``names`` are all operators.
+    """
 
     inputs: Mapping[str, tuple[str, ...]]
+    attributes: Mapping[str, Mapping[str, str]]
     names: frozenset[str]
     not_on_cpu: frozenset[str]
 
@@ -31,4 +36,5 @@ def known() -> Known:
     """The table of the package, read once."""
     raw = parse_toml((resources.files(__package__) / "primitives.toml").read_text(encoding="utf-8"))
     inputs = {name: tuple(words.split()) for name, words in raw["inputs"].items()}
-    return Known(inputs, frozenset(inputs) | frozenset(raw["others"].split()), frozenset(raw["not_on_cpu"].split()))
+    names = frozenset(inputs) | frozenset(raw["others"].split())
+    return Known(inputs, raw["attributes"], names, frozenset(raw["not_on_cpu"].split()))

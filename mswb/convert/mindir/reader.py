@@ -6,9 +6,9 @@ import os
 from typing import Literal, NamedTuple
 
 from mswb.convert import sniff, wire
-from mswb.convert.mindir.schema import CLASSES, TABLE, External, Model, Tensor, elements
-from mswb.convert.mindir.schema import DTYPES as DTYPES
+from mswb.convert.mindir.schema import CLASSES, DTYPES, TABLE, External, Model, Tensor, elements
 from mswb.convert.wire import Damage, Source, Span
+from mswb.files.items import Guess
 from mswb.files.peek import Peek
 from mswb.findings import MswbError, Where, stop
 
@@ -54,11 +54,11 @@ def refuse_others(source: Source, wanted: str) -> str:
     if guess is None or guess.status == "not-a-model" or guess.kind not in kinds:
         if guess is None or guess.status == "not-a-model":
             raise _by_damage(source, wanted) or _not(source.path, "its bytes are neither MindIR nor ONNX")
-        raise _not(source.path, f"it is another kind of model: {sniff.KINDS[guess.kind]}, {guess.detail}")
+        raise _not(source.path, f"it is of another kind ({sniff.KINDS[guess.kind]}, {guess.detail})")
     return guess.kind
 
 
-def _compile_cache(source: Source) -> sniff.Guess | None:
+def _compile_cache(source: Source) -> Guess | None:
     """A graph of the compile cache is MindIR too; only its name says whose it is."""
     return sniff.sniff_file(Peek("model", source.size, source.at))
 

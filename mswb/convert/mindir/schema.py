@@ -232,7 +232,7 @@ CLASSES: Mapping[str, Any] = {
 
 def dtype_name(number: int | None) -> str:
     """The name of a data type; its number where it has none."""
-    return DTYPES[number][0] if number in DTYPES else f"type {number}"
+    return DTYPES.get(number or 0, (f"type {number}", 0))[0]
 
 
 def elements(dims: tuple[int, ...]) -> int | None:
