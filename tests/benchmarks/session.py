@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 
 SIZE = (80, 24)
 FOLLOWING = "following"
-_TOTAL = re.compile(r"line [\d,]+ of ([\d,]+)|([\d,]+) lines|of ([\d,]+) shown")
+_TOTAL = re.compile(r"(?:line [\d,]+|[\d,]+) of ([\d,]+)|([\d,]+) lines")
 _LETTERS = [chr(code) for code in range(0xC0, 0x250)]
 """No log holds them: where one comes from the terminal, it is the answer to the key."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.screen import ModalScreen, Screen
@@ -16,6 +17,8 @@ else:
     _Base = object
 
 Result = TypeVar("Result")
+GATHER_S = 0.002
+"""How long a frame waits for what belongs to it, such as a moved cursor for the row that tells where it is."""
 
 
 class Paced(_Base):
@@ -25,10 +28,18 @@ class Paced(_Base):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._compositor = FrameCompositor()
+        self._gathering: asyncio.TimerHandle | None = None
 
     def _on_timer_update(self) -> None:
+        if self._pace is None or self.app.is_headless:
+            super()._on_timer_update()
+        elif self._gathering is None:
+            self._gathering = asyncio.get_running_loop().call_later(GATHER_S, self._draw)
+
+    def _draw(self) -> None:
+        self._gathering = None
         pace = self._pace
-        if pace is None or pace.ready():
+        if self.is_running and (pace is None or pace.ready()):
             super()._on_timer_update()
 
     def _compositor_refresh(self) -> None:

@@ -107,7 +107,7 @@ class RunPart(Vertical):
     def _say(self, selector: str, text: str) -> None:
         if self._texts.get(selector) != text:
             self._texts[selector] = text
-            self.query_one(selector, Static).update(text)
+            self.query_one(selector, Static).update(text, layout=False)  # one row, whatever it says
 
     def _arrange(self, state: LaunchState, run: OpenRun) -> None:
         """Who has the room: the grid takes as many rows as it has ranks, at most what the person wants."""
