@@ -32,17 +32,20 @@ _TEXTS = (
     r"For 'context\.set_context', the parameter '\w+' will be deprecated",
     r"topology/(?:meta_server_node|compute_graph_node)\.cc:\d+\] (?:Initialize|PostProcess|Register|Finalize)\]",
 )
-_NOISE = re.compile("|".join(f"(?:{text})" for text in _TEXTS))
-_FAILURE = re.compile(r"\b[Ff]ail|\b[Ee]rror\b")
-_HARMLESS_FAILURE = re.compile(
-    r"Failed to connect to the meta server node url|ReconnectWithTimeoutWindow\]|Handshake\] .*errno: 2\b"
-)
-"""Tries that fail while the scheduler is not up yet; a record about any other failure is shown."""
+NOISE = "|".join(f"(?:{text})" for text in _TEXTS)
+"""What a routine record says, as an expression for RE2 or re; so are the others."""
+NEVER = r"\b[Ff]ail|\b[Ee]rror\b"
+"""What makes a record worth seeing all the same."""
+HARMLESS = r"Failed to connect to the meta server node url|ReconnectWithTimeoutWindow\]|Handshake\] .*errno: 2\b"
+"""Tries that fail while the scheduler is not up yet: routine, though they tell of a failure."""
+ALWAYS = "rank id:"
+"""What is always worth seeing."""
+_NOISE, _FAILURE, _HARMLESS_FAILURE = re.compile(NOISE), re.compile(NEVER), re.compile(HARMLESS)
 _QUIET = ("[INFO]", "[DEBUG]", "[WARNING]", "[V")
 
 
 def is_noise(text: str) -> bool:
     """Whether a line is a routine record. Errors and what the script prints never are."""
-    if not text.startswith(_QUIET) or "rank id:" in text or _NOISE.search(text) is None:
+    if not text.startswith(_QUIET) or ALWAYS in text or _NOISE.search(text) is None:
         return False
     return _FAILURE.search(text) is None or _HARMLESS_FAILURE.search(text) is not None

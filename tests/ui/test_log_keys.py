@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from mswb.launch.logview.model import LogModel
 from mswb.launch.logview.rows import Place
 from mswb.ui import keymap
 from mswb.ui.messages import Copy
 from mswb.ui.widgets.log import LogPanel
 from mswb.ui.widgets.log.details import LogDetails
-from tests.ui.logviews import shown
+from tests.ui.logviews import ranks, shown
 from tests.unit.launch.logview.logs import TRACEBACK, append, cpp, write
 
 pytestmark = pytest.mark.asyncio
@@ -296,6 +297,30 @@ async def test_a_match_that_is_folded_away_is_unfolded(mixed: Path) -> None:
         await log.type("main\\(\\)")
         await log.until(lambda: log.line == 7)
         assert "main()" in log.screen()
+
+
+async def test_routine_lines_are_hidden_and_shown(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.log", cpp(1, "Cluster currently has 2 alive nodes.", module="DISTRIBUTED").replace(
+        "Run]", "Finalize]") + cpp(2, "worth it"))  # fmt: skip
+    async with shown(path) as log:
+        await log.press("t")
+        assert (log.state.rows, log.state.filtered) == (1, "routine:no")
+        await log.press("t")
+        assert (log.state.rows, log.state.filtered) == (2, "")
+
+
+async def test_indexing_is_stopped_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.log", lines(100))
+    monkeypatch.setattr(LogModel, "_index", lambda model, cancelled: bool(model._indexing(1, 2)))
+    async with shown(folder=tmp_path) as log:
+        log.app.panel.open(ranks([path]))
+        await log.until(lambda: log.app.panel.body is not None and log.view.count and log.body.engine.snapshot.work)
+        await log.pilot.press("j", "slash", "escape", "escape")
+        await log.until(lambda: "indexing stopped" in log.state.work)
+        assert "line 100" in log.screen() and not log.view.snapshot.built
+        monkeypatch.undo()
+        await log.pilot.press("R")
+        await log.until(lambda: log.view.snapshot.built and log.line == 100)
 
 
 async def test_bookmarks(hundred: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -70,6 +71,8 @@ class Answers:
 
     def __init__(self) -> None:
         self.question = Question()
+        self.focus = 0
+        """The chunk where a person is; those near it matter most."""
         self._found: list[Answer | None] = []
         self._stale: list[bool] = []
         self._remembered: dict[tuple[int, int], RememberedMatches] = {}
@@ -107,8 +110,16 @@ class Answers:
         return sum(self._stale)
 
     def next(self) -> int | None:
-        """The chunk to judge next, the last one first."""
-        return next((number for number in range(len(self._stale) - 1, -1, -1) if self._stale[number]), None)
+        """The chunk to judge next: the last one first, then from where a person is to the end, then back to the top."""
+        count = len(self._stale)
+        focus = min(self.focus, count)
+        order = chain(range(count - 1, count - 2, -1), range(focus, count), range(focus - 1, -1, -1))
+        return next((number for number in order if number >= 0 and self._stale[number]), None)
+
+    @property
+    def waiting_chunks(self) -> frozenset[int]:
+        """The chunks that are still to be judged."""
+        return frozenset(number for number, stale in enumerate(self._stale) if stale)
 
     def judge(self, number: int, chunk: Chunk, files: Sequence[Judged | None], *, grows: bool) -> None:
         """Judge one chunk. ``grows``: it will be judged again with more lines, so its matches are remembered."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mswb.files.logindex import LogIndex
@@ -62,7 +62,7 @@ def _record_fields(text: str) -> list[tuple[str, str]]:
     return [(name, value) for name, value in fields if value]
 
 
-def text_of(indexes: Mapping[int, LogIndex], places: Sequence[Place]) -> str:
+def text_of(indexes: Mapping[int, LogIndex], places: Iterable[Place]) -> str:
     """The lines as they are written, up to :data:`MAX_COPIED` bytes.
 
     Raises:

@@ -19,6 +19,7 @@ from mswb.files.search import search
 from mswb.findings import MswbError, stop
 from mswb.launch.logview.source import ShownLog
 from mswb.launch.logview.spans import Span
+from mswb.launch.noise import ALWAYS, HARMLESS, NEVER, NOISE
 
 Mask = npt.NDArray[np.bool_]
 Matcher = Callable[[Pattern, int, int], Mask]
@@ -38,6 +39,7 @@ class Filter:
         modules: MindSpore's modules, in capitals.
         keep: expressions of which a line must match each.
         drop: expressions of which a line must match none.
+        routine: show the records that every good run writes by the dozen, too (:mod:`mswb.launch.noise`).
     """
 
     level: Level = Level.NONE
@@ -47,6 +49,7 @@ class Filter:
     drop: tuple[str, ...] = ()
     ranks: frozenset[int] = frozenset()
     roles: frozenset[str] = frozenset()
+    routine: bool = True
 
     def __bool__(self) -> bool:
         return self != NO_FILTER
@@ -90,6 +93,7 @@ def format_filter(wanted: Filter) -> str:
     parts += [f"role:{','.join(sorted(wanted.roles))}"] if wanted.roles else []
     parts += [f"module:{','.join(sorted(wanted.modules))}"] if wanted.modules else []
     parts += [f"pid:{','.join(map(str, sorted(wanted.pids)))}"] if wanted.pids else []
+    parts += [] if wanted.routine else ["routine:no"]
     parts += [_quoted(word) for word in wanted.keep]
     parts += [_quoted(f"!{word}") for word in wanted.drop]
     return " ".join(parts)
@@ -139,11 +143,30 @@ def kept_lines(tests: Tests, index: LogIndex, first: int, stop: int, spans: Sequ
         for head in tests.heads:
             mask &= match(head, first, stop)
         _widen(mask, first, spans, wanted, only_level=not tests.heads)
+    if not wanted.routine:
+        mask &= ~_routine(index, first, stop, match)
     for pattern in tests.keep:
         mask &= match(pattern, first, stop)
     for pattern in tests.drop:
         mask &= ~match(pattern, first, stop)
     return mask
+
+
+def _routine(index: LogIndex, first: int, stop: int, match: Matcher) -> Mask:
+    """Which lines are routine records, as :func:`mswb.launch.noise.is_noise` tells of one."""
+    noise, never, harmless, always = (_routine_pattern(text) for text in (NOISE, NEVER, HARMLESS, ALWAYS))
+    levels = index.levels(first, stop)
+    quiet: Mask = (levels != Level.NONE) & (levels <= Level.WARNING) & match(noise, first, stop)
+    if not quiet.any():
+        return quiet
+    worth = (match(never, first, stop) & ~match(harmless, first, stop)) | match(always, first, stop)
+    routine: Mask = quiet & ~worth
+    return routine
+
+
+@lru_cache(maxsize=4)
+def _routine_pattern(text: str) -> Pattern:
+    return compile_pattern(text)
 
 
 def matcher(index: LogIndex) -> Matcher:
@@ -242,12 +265,19 @@ def _with_roles(found: Filter, value: str) -> Filter:
     return replace(found, roles=found.roles | frozenset(value.lower().split(",")))
 
 
+def _with_routine(found: Filter, value: str) -> Filter:
+    if value.lower() not in ("yes", "no"):
+        raise _wrong(f"routine:{value}", "it is yes or no")
+    return replace(found, routine=value.lower() == "yes")
+
+
 _READERS: Mapping[str, Callable[[Filter, str], Filter]] = {
     "level": _with_level,
     "module": _with_modules,
     "pid": _with_pids,
     "rank": _with_ranks,
     "role": _with_roles,
+    "routine": _with_routine,
 }
 
 

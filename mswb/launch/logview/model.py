@@ -110,9 +110,11 @@ class LogModel:
             if file.log.path == path:
                 file.dirty = True
 
-    def ask(self, wanted: Filter, search: str) -> None:
-        """Show what passes this filter, and mark what matches this search."""
+    def ask(self, wanted: Filter, search: str, here: Place | None = None) -> None:
+        """Show what passes this filter, and mark what matches this search, beginning near a line."""
         self.wanted, self.search = wanted, search
+        holds = (at for at, chunk in enumerate(self.order.chunks) if here and chunk.row_of(here) is not None)
+        self.answers.focus = next(holds, len(self.order.chunks))
         self._ask()
 
     def stop(self) -> None:
@@ -360,7 +362,7 @@ class LogModel:
         for file in self.files:
             if file.index is not None:
                 counts.update(file.index.counts())
-        waiting = self.answers.waiting > 0
+        waiting = self.answers.waiting_chunks if self.answers.question else frozenset()
         return Snapshot(
             files=tuple(file.log for file in self.files),
             generations=tuple(file.generation for file in self.files),
@@ -369,10 +371,10 @@ class LogModel:
             built=self._built,
             tail=self._tail,
             wanted=self.wanted,
-            filtering=waiting and bool(self.wanted),
+            filtering=bool(waiting and self.wanted),
             search=self.search,
             hits=hits,
-            hits_done=not waiting,
+            waiting=waiting,
             folds=self._folds,
             counts=counts,
             work=self._work,

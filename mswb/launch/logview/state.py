@@ -71,7 +71,8 @@ class Snapshot:
         files: by number; ``generations`` tells which of them were begun anew.
         built: the rows are there; before, ``tail`` is all there is.
         passing: the rows that pass the filter, folded ones included; the search counts in these.
-        hits: matching rows; None without a search. ``hits_done``: all have been looked through.
+        hits: matching rows; None without a search.
+        waiting: the chunks of rows that have not been judged yet.
         filtering: rows are still being judged.
         layout: changes when rows got other places than at the end.
     """
@@ -86,7 +87,7 @@ class Snapshot:
     filtering: bool = False
     search: str = ""
     hits: RowSet | None = None
-    hits_done: bool = True
+    waiting: frozenset[int] = frozenset()
     folds: Mapping[int, Folds] | None = None
     counts: Mapping[Level, int] | None = None
     work: Work | None = None
@@ -105,6 +106,16 @@ class Snapshot:
     @property
     def warnings(self) -> int:
         return (self.counts or {}).get(Level.WARNING, 0)
+
+    @property
+    def hits_done(self) -> bool:
+        """Whether everything has been searched."""
+        return not self.waiting
+
+    def is_known(self, row: int, other: int) -> bool:
+        """Whether all between two rows has been searched."""
+        low, high = sorted(bisect_right(self.rows.starts, one) - 1 for one in (row, other))
+        return not any(number in self.waiting for number in range(low, high + 1))
 
     def folded_at(self, place: Place) -> Span | None:
         """The folded span whose head stands at ``place``."""

@@ -46,7 +46,8 @@ class LogActions(Widget):
 
     @property
     def snapshot(self) -> Snapshot:
-        return self.engine.snapshot
+        """What is drawn; the engine may be further already."""
+        return self.view.snapshot
 
     def say(self, text: str) -> None:
         """A passing remark."""
@@ -100,16 +101,15 @@ class LogActions(Widget):
         """Records as they are written, or short."""
         self.view.toggle_raw()
 
-    def jump(self, row: int | None) -> None:
-        """To a row that may be folded away (rows as in :class:`mswb.launch.logview.rows.Rows`)."""
-        if row is None:
+    def jump(self, place: Place | None) -> None:
+        """To a line that passes the filter; it is unfolded where it is folded away."""
+        row = self.snapshot.rows.row_of(place) if place is not None else None
+        if place is None or row is None:
             return
-        rows = self.snapshot.rows
-        if rows.kept.has(row):
-            self.view.move_to(rows.kept.rank(row), centre=True)
-            return
-        place = rows.place_at(row)
-        self.ask(lambda model, ground, cancelled: model.unfold(place), lambda head: self.reveal(place))
+        if self.snapshot.rows.kept.has(row):
+            self.view.move_to(self.snapshot.rows.kept.rank(row), centre=True)
+        else:
+            self.ask(lambda model, ground, cancelled: model.unfold(place), lambda head: self.reveal(place))
 
     def reveal(self, place: Place) -> None:
         """To a line, or the next one shown."""
@@ -123,6 +123,15 @@ class LogActions(Widget):
         rows = self.snapshot.rows
         return rows.kept.select(self.view.cursor) if 0 <= self.view.cursor < rows.count else 0
 
+    def find(self, question: Callable[[Ground, int, Cancelled], T], answer: Callable[[T], None]) -> None:
+        """Ask for something near the line under the cursor, whose row the question is given."""
+        here = self.view.place
+
+        def work(model: LogModel, ground: Ground, cancelled: Cancelled) -> T:
+            return question(ground, (ground.rows.row_of(here) if here is not None else None) or 0, cancelled)
+
+        self.ask(work, answer)
+
     # -- searching
 
     def action_search(self) -> None:
@@ -131,7 +140,7 @@ class LogActions(Widget):
 
     def action_match(self, step: int) -> None:
         """To the next or previous match; round the end."""
-        hits = self.snapshot.hits
+        hits, rows = self.snapshot.hits, self.snapshot.rows
         if hits is None:
             self.say("nothing is searched yet: / asks what")
         elif not hits.count:
@@ -140,24 +149,31 @@ class LogActions(Widget):
             at = hits.rank(self.row) + (hits.has(self.row) if step > 0 else -1)
             if not 0 <= at < hits.count:
                 self.say("from the top again" if step > 0 else "from the end again")
-            self.jump(hits.select(at % hits.count))
+            self.jump(rows.place_at(hits.select(at % hits.count)))
 
     def set_search(self, text: str) -> None:
         """Search, and go to the first match from here on."""
         self.search = text
-        here = self.row
+        here = self.view.place
         self.question(lambda: self._first_match(here))
 
-    def _first_match(self, here: int) -> None:
-        hits = self.snapshot.hits
-        if hits is not None and hits.count and (self.snapshot.hits_done or hits.rank(here) < hits.count):
-            self.jump(hits.select(hits.rank(here) % hits.count))
-        elif hits is not None and not self.snapshot.hits_done:
-            self.when_searched = lambda: self._first_match(here)
-        elif hits is not None:
+    def _first_match(self, here: Place | None) -> None:
+        """Go there as soon as it is known to be the first."""
+        snapshot = self.snapshot
+        hits = snapshot.hits
+        if hits is None or here is None or snapshot.search != self.search:
+            return
+        row = snapshot.rows.row_of(here) or 0
+        at = hits.rank(row)
+        if hits.count and (snapshot.hits_done or (at < hits.count and snapshot.is_known(row, hits.select(at)))):
+            self.jump(snapshot.rows.place_at(hits.select(at % hits.count)))
+        elif snapshot.hits_done:
             self.say(f"no line matches {self.search}")
+        else:
+            self.when_drawn = lambda: self._first_match(here)
 
-    when_searched: Callable[[], None] | None = None
+    when_drawn: Callable[[], None] | None = None
+    """What waits for the next state."""
 
     # -- filtering
 
@@ -185,10 +201,10 @@ class LogActions(Widget):
 
     def question(self, then: Callable[[], None]) -> None:
         """Put filter and search to the engine."""
-        wanted, search = self.wanted, self.search
+        wanted, search, here = self.wanted, self.search, self.view.place
 
         def work(model: LogModel, ground: Ground, cancelled: Cancelled) -> None:
-            model.ask(wanted, search)
+            model.ask(wanted, search, here)
             model.step(cancelled)
 
         self.ask(work, lambda nothing: then())
@@ -218,54 +234,63 @@ class LogActions(Widget):
 
     def action_severe(self, level: str, step: int) -> None:
         """To the next or previous record of this level or a higher one, or traceback."""
-        least, here = Level[level.upper()], self.row
+        least = Level[level.upper()]
 
-        def answer(row: int | None) -> None:
-            if row is None:
+        def question(ground: Ground, here: int, cancelled: Cancelled) -> Place | None:
+            row = finding.next_severe(ground, here, least, forward=step > 0, cancelled=cancelled)
+            return None if row is None else ground.rows.place_at(row)
+
+        def answer(place: Place | None) -> None:
+            if place is None:
                 self.say(f"no {level} {'below' if step > 0 else 'above'}")
-            self.jump(row)
+            self.jump(place)
 
-        self.ask(
-            lambda model, ground, cancelled: finding.next_severe(
-                ground, here, least, forward=step > 0, cancelled=cancelled
-            ),
-            answer,
-        )
+        self.find(question, answer)
 
     def action_silence(self, step: int) -> None:
         """To where nothing was logged for long."""
-        here = self.row
 
-        def answer(silence: finding.Silence | None) -> None:
-            if silence is None:
+        def question(ground: Ground, here: int, cancelled: Cancelled) -> tuple[Place, int] | None:
+            found = finding.next_silence(ground, here, forward=step > 0, cancelled=cancelled)
+            return None if found is None else (ground.rows.place_at(found.row), found.length_us)
+
+        def answer(found: tuple[Place, int] | None) -> None:
+            if found is None:
                 self.say(f"no silence of {finding.SILENCE_US // 1_000_000} s {'below' if step > 0 else 'above'}")
                 return
-            self.say(f"silent for {silence.length_us / 1e6:,.1f} s after this line")
-            self.jump(silence.row)
+            self.say(f"silent for {found[1] / 1e6:,.1f} s after this line")
+            self.jump(found[0])
 
-        self.ask(
-            lambda model, ground, cancelled: finding.next_silence(ground, here, forward=step > 0, cancelled=cancelled),
-            answer,
-        )
+        self.find(question, answer)
 
     def action_time(self, seconds: int) -> None:
         """So many seconds later or earlier."""
-        place = self.view.place
-        if place is None:
+        here = self.view.place
+        if here is None:
             return
 
-        def answer(row: int | None) -> None:
-            if row is None:
-                self.say("no record near this line tells the time")
-            else:
-                self.view.move_to(row, centre=True)
+        def question(model: LogModel, ground: Ground, cancelled: Cancelled) -> Place | None:
+            shown = finding.row_off_by(ground, here, seconds * 1_000_000)
+            return None if shown is None else ground.rows.place(shown)
 
-        self.ask(
-            lambda model, ground, cancelled: finding.row_off_by(ground, place, seconds * 1_000_000),
-            answer,
-        )
+        def answer(place: Place | None) -> None:
+            if place is None:
+                self.say("no record near this line tells the time")
+            self.jump(place)
+
+        self.ask(question, answer)
 
     # -- folding and marks
+
+    def action_routine(self) -> None:
+        """Hide the records that every good run writes, or show them again."""
+        self.set_filter(replace(self.wanted, routine=not self.wanted.routine))
+
+    def action_resume(self) -> None:
+        """Go on with indexing that was stopped."""
+        if self.snapshot.work is None or not self.snapshot.work.stopped:
+            raise SkipAction
+        self.engine.do(LogModel.resume)
 
     def action_fold(self) -> None:
         """Fold what belongs to this line, or unfold it."""
@@ -298,7 +323,7 @@ class LogActions(Widget):
             return
         here = self.row
         beyond = [row for row in known if (row > here if step > 0 else row < here)]
-        self.jump((beyond or known)[0 if step > 0 else -1])
+        self.jump(rows.place_at((beyond or known)[0 if step > 0 else -1]))
 
     # -- selecting and reading
 
@@ -316,12 +341,12 @@ class LogActions(Widget):
     def action_copy(self) -> None:
         """Copy the line, or the lines selected."""
         low, high = self.view.selected
-        places = [place for row in range(low, high + 1) if (place := self.view.place_of(row)) is not None]
-        if not places:
+        rows = self.snapshot.rows
+        if self.view.place is None:
             return
-        what = "log line" if len(places) == 1 else f"{len(places):,} log lines"
+        what = "log line" if low == high else f"{high - low + 1:,} log lines"
         self.ask(
-            lambda model, ground, cancelled: text_of(ground.indexes, places),
+            lambda model, ground, cancelled: text_of(ground.indexes, map(rows.place, range(low, high + 1))),
             lambda text: self._copied(text, what),
         )
 

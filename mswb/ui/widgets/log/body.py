@@ -20,6 +20,7 @@ from mswb.launch.logview.state import Snapshot
 from mswb.ui import keymap
 from mswb.ui.context import Context
 from mswb.ui.widgets.log.actions import LogActions
+from mswb.ui.widgets.log.paint import name_of
 from mswb.ui.widgets.log.prompt import Prompt
 from mswb.ui.widgets.log.status import LogState, LogStatus
 from mswb.ui.widgets.log.view import LogView
@@ -95,14 +96,14 @@ class LogBody(LogActions):
         self._drawn_at = time.monotonic()
         self.view.show(self.engine.snapshot)
         self._go()
-        done, self.when_searched = self.when_searched, None
-        if done is not None:
-            done()
+        waiting, self.when_drawn = self.when_drawn, None
+        if waiting is not None:
+            waiting()
         self._tell()
 
     def _go(self) -> None:
         """To the line that was asked for, if it is known by now."""
-        snapshot = self.engine.snapshot
+        snapshot = self.snapshot
         number = snapshot.number_of(self._goal[0]) if self._goal is not None else None
         if self._goal is None or number is None or not snapshot.built:
             return
@@ -116,7 +117,7 @@ class LogBody(LogActions):
             return
         self._goal = None
         self.view.marks.add(place)
-        self.jump(row)
+        self.jump(place)
 
     def _tell(self) -> None:
         """Bring the status row up to date, and tell the owner where the cursor is."""
@@ -198,6 +199,7 @@ def state_of(title: str, view: LogView, snapshot: Snapshot) -> LogState:
     return LogState(
         title=name,
         line=place.line + 1 if place is not None else None,
+        whose=name_of(files[place.file]) if place is not None and snapshot.merged else "",
         row=view.cursor,
         rows=view.count,
         total=rows.total if snapshot.built else view.count,
@@ -212,6 +214,7 @@ def state_of(title: str, view: LogView, snapshot: Snapshot) -> LogState:
         new_lines=view.new_lines,
         work=_work_words(snapshot),
         selected=high - low + 1 if view.picked_from is not None else 0,
+        unreadable=len(snapshot.problems),
     )
 
 

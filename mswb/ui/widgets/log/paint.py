@@ -65,7 +65,8 @@ class Look:
         if known is None:
             known = self.base
             for name in (ground, *names.split()):
-                known += self.styles.get(name, _PLAIN)
+                if not ground or name != "muted":  # too little contrast on another ground
+                    known += self.styles.get(name, _PLAIN)
             self._known[names, ground] = known
         return known
 

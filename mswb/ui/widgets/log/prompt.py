@@ -29,6 +29,7 @@ class Prompt(Input):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, compact=True)
+        self.cursor_blink = False  # an idle screen sends nothing
         self._purpose = ""
         self._earlier: dict[str, list[str]] = {}
         self._at = 0

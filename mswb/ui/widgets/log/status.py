@@ -13,10 +13,11 @@ from mswb.ui.glyphs import glyph
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """What the row tells. ``line`` counts from 1 in the file under the cursor; ``row`` of ``rows`` among the shown."""
+    """What the row tells. ``line`` counts from 1 in the file of ``whose``; ``row`` of ``rows`` among those shown."""
 
     title: str = ""
     line: int | None = None
+    whose: str = ""
     row: int = 0
     rows: int = 0
     total: int = 0
@@ -31,6 +32,7 @@ class LogState:
     new_lines: int = 0
     work: str = ""
     selected: int = 0
+    unreadable: int = 0
 
 
 class LogStatus(Widget):
@@ -40,7 +42,7 @@ class LogStatus(Widget):
     LogStatus { height: 1; width: 1fr; background: $panel; color: $foreground; }
     LogStatus > .status--error { color: $text-error; text-style: bold; }
     LogStatus > .status--warning { color: $text-warning; text-style: bold; }
-    LogStatus > .status--muted { color: $foreground 60%; }
+    LogStatus > .status--muted { color: $foreground 75%; }
     LogStatus > .status--live { color: $text-success; text-style: bold; }
     """
     COMPONENT_CLASSES = {"status--error", "status--warning", "status--muted", "status--live"}  # noqa: RUF012
@@ -67,11 +69,13 @@ _NAMES = ("error", "warning", "muted", "live")
 def parts_of(state: LogState, width: int) -> list[tuple[str, str]]:
     """Texts with the names of their styles: what matters most is kept where there is little room."""
     right = [part for part in (_work(state), _follow(state)) if part[0]]
-    left = [part for part in (_counts(state), _search(state), _filter(state), _selection(state)) if part]
+    left = [
+        part for part in (_counts(state), _search(state), _filter(state), _selection(state), _unreadable(state)) if part
+    ]
     room = width - 1 - sum(cell_len(text) for text, _ in right) - len(right)
     used = [(_position(state), "")]
     for part in left:
-        if _cells(used) + _cells(part) + 1 <= room:
+        if _cells(used) + _cells(part) + 3 <= room:
             used += [("  ", ""), *part]
     title = room - _cells(used) - 2
     if title >= 8 and state.title:
@@ -97,7 +101,9 @@ def _fitted(text: str, cells: int) -> str:
 def _position(state: LogState) -> str:
     if state.line is None:
         return f"{state.rows:,} lines" if state.rows else ""
-    place = f"line {state.line:,}"
+    place = f"{state.whose} line {state.line:,}".strip()
+    if state.whose and state.rows == state.total:
+        return f"{place}  {state.row + 1:,} of {state.rows:,}"
     if state.rows != state.total:
         return f"{place}  {state.row + 1:,} of {state.rows:,} shown"
     return f"{place} of {state.total:,}"
@@ -106,11 +112,15 @@ def _position(state: LogState) -> str:
 def _counts(state: LogState) -> list[tuple[str, str]]:
     parts = []
     if state.errors:
-        parts.append((f"{glyph('error')} {state.errors:,} errors", "error"))
+        parts.append((f"{glyph('error')} {_counted(state.errors, 'error')}", "error"))
     if state.warnings:
         parts += [(" ", "")] if parts else []
-        parts.append((f"{glyph('warning')} {state.warnings:,} warnings", "warning"))
+        parts.append((f"{glyph('warning')} {_counted(state.warnings, 'warning')}", "warning"))
     return parts
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _search(state: LogState) -> list[tuple[str, str]]:
@@ -127,6 +137,10 @@ def _filter(state: LogState) -> list[tuple[str, str]]:
 
 def _selection(state: LogState) -> list[tuple[str, str]]:
     return [(f"{state.selected:,} selected", "")] if state.selected else []
+
+
+def _unreadable(state: LogState) -> list[tuple[str, str]]:
+    return [(f"{state.unreadable:,} not readable", "warning")] if state.unreadable else []
 
 
 def _work(state: LogState) -> tuple[str, str]:

@@ -23,7 +23,9 @@ from mswb.launch.logview.filters import (
 )
 from mswb.launch.logview.source import ShownLog
 from mswb.launch.logview.spans import scan
+from mswb.launch.noise import is_noise
 from tests.unit.launch.logview.logs import TRACEBACK, append, cpp, indexed, write
+from tests.unit.launch.samples import LAUNCH
 
 tests_of.__test__ = False  # type: ignore[attr-defined]
 
@@ -37,6 +39,7 @@ EXAMPLES = [
     ("http://x !", Filter(keep=("http://x", "!"))),
     (r"retry\(\d+", Filter(keep=(r"retry\(\d+",))),
     ("ratio:", Filter(keep=("ratio:",))),
+    ("routine:no routine:yes routine:no", Filter(routine=False)),
 ]
 
 
@@ -46,7 +49,7 @@ def test_a_filter_is_read_as_it_is_typed(text: str, wanted: Filter) -> None:
     assert parse_filter(format_filter(wanted)) == wanted
 
 
-@pytest.mark.parametrize("text", ["level:loud", "rank:one", "pid:1-", '"open', "rank:1,,2"])
+@pytest.mark.parametrize("text", ["level:loud", "routine:maybe", "rank:one", "pid:1-", '"open', "rank:1,,2"])
 def test_a_filter_that_means_nothing_says_which_word(text: str) -> None:
     with pytest.raises(MswbError) as caught:
         parse_filter(text)
@@ -135,6 +138,16 @@ def test_what_passes(tmp_path: Path, text: str, lines: list[int]) -> None:
         tests = tests_of(parse_filter(text), "utf-8")
         mask = kept_lines(tests, index, 0, index.line_count, spans, matcher(index))
         assert [line for line, passes in enumerate(mask.tolist()) if passes] == lines
+
+
+@pytest.mark.parametrize("name", ["ok", "exc_one_rank", "port_in_use", "glog1"])
+def test_routine_lines_are_those_of_the_command_line(name: str) -> None:
+    for path in sorted((LAUNCH / name / "msrun_log").glob("*.log")):
+        with indexed(path) as index:
+            tests = tests_of(parse_filter("routine:no"), "utf-8")
+            mask = kept_lines(tests, index, 0, index.line_count, [], matcher(index))
+            lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[: index.line_count]
+            assert mask.tolist() == [not is_noise(line) for line in lines]
 
 
 def test_gbk_is_searched_in_its_own_bytes(tmp_path: Path) -> None:
