@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LIVE = frozenset({"starting", "running", "silent"})
 """States of a process that goes on."""
+_HELPERS = frozenset({"launcher", "scheduler"})
 _PHASES: Mapping[str, RankPhase] = {
     "starting": "starting",
     "cluster": "cluster",
@@ -26,20 +27,27 @@ _PHASES: Mapping[str, RankPhase] = {
 _ROLES = {"worker": 0, "other": 1, "scheduler": 2, "launcher": 3}
 
 
-def rank_view(member: Member, log: RankLog | None, now: float, silence_s: float) -> RankView:
-    """One process as its record and its log show it at ``now`` (seconds since the epoch)."""
+def rank_view(member: Member, log: RankLog | None, now: float, silence_s: float, *, trains: bool = True) -> RankView:
+    """One process as its record and its log show it at ``now`` (seconds since the epoch).
+
+    Args:
+        trains: whether steps in its log are its own; see :func:`helpers_of`.
+    """
     age = None if log is None or log.last_output is None else max(0.0, now - log.last_output)
     state = member.state
-    if state == "running" and age is not None and age > silence_s:
+    speaks = member.role in ("worker", "other")  # a launcher has nothing to say all day
+    if state == "running" and speaks and age is not None and age > silence_s:
         state = "silent"
     known = log.progress if log is not None else None
+    if not trains and known is not None and known.phase == "running":
+        known = None
     phase: RankPhase | None = _PHASES[known.phase] if known is not None else None
     if state in ("ended", "failed", "killed"):
         phase = "ended"
     elif phase is None and state in LIVE:
         phase = "starting"
     before_steps = known is not None and known.phase in ("cluster", "compiling")
-    step = log.step if log is not None else None
+    step = log.step if log is not None and trains else None
     live = state in LIVE or (state == "unknown" and age is not None and age < silence_s)
     return RankView(
         role=member.role,
@@ -57,8 +65,8 @@ def rank_view(member: Member, log: RankLog | None, now: float, silence_s: float)
         step=step.step if step is not None else None,
         steps=step.steps if step is not None else None,
         loss=step.loss if step is not None else None,
-        step_ms=log.step_ms if log is not None else None,
-        eta_s=log.eta_s if log is not None and live else None,
+        step_ms=log.step_ms if log is not None and trains else None,
+        eta_s=log.eta_s if log is not None and trains and live else None,
         last_line_age_s=age,
         lines=log.lines if log is not None and log.present else None,
         errors=log.errors if log is not None and log.present else None,
@@ -67,6 +75,14 @@ def rank_view(member: Member, log: RankLog | None, now: float, silence_s: float)
         device=member.device,
         file=member.file,
     )
+
+
+def helpers_of(roles: Iterable[str]) -> frozenset[str]:
+    """The roles that only help others to train, where there are others.
+
+    The steps in a launcher's log are those of its command line, or of a worker whose log it repeats.
+    """
+    return frozenset() if _HELPERS.issuperset(roles) else _HELPERS
 
 
 class DeviceUse:

@@ -121,6 +121,7 @@ async def test_the_newest_live_run_is_opened_at_the_start_and_stopped_by_its_key
         text = screen_text(pilot.app)
         pids = [one.pid for one in runs.read_status(run).processes]
         assert all(f"pid {pid} " in text for pid in pids)
+        assert "  rank 0  python" in text and "  rank 1  python" in text
         await pilot.press("x")
         await until(pilot, lambda: runs.read_status(run).state == "ended", LONG)
         await until(pilot, lambda: "■ stopped" in screen_text(pilot.app), LONG)

@@ -15,8 +15,11 @@ import pytest
 from mswb.env.devices.sample import DeviceCounters, DeviceProcess, HostCounters, RankLink, Sample
 from mswb.findings import MswbError
 from mswb.flows import watch as module
+from mswb.flows.rankviews import rank_view
+from mswb.flows.curve_watch import CurveSource, CurveWatch
 from mswb.flows.runview import RankView, RunView
 from mswb.flows.watch import RunWatch, Source, diagnosis
+from mswb.flows.watched import Member
 from mswb.jobs import runs
 from mswb.jobs.runs import Run
 from mswb.jobs.spec import JobSpec, ProcessSpec, RunStatus, write_record
@@ -343,6 +346,38 @@ def test_a_rank_that_writes_nothing_is_silent(
     assert [one.state for one in view.ranks[:2]] == ["running", "silent"]
     assert view.ranks[1].last_line_age_s is not None and view.ranks[1].last_line_age_s > 999
     assert view.progress.silent == 1
+
+
+@pytest.mark.parametrize(
+    ("role", "state"), [("worker", "silent"), ("other", "silent"), ("launcher", "running"), ("scheduler", "running")]
+)
+def test_only_who_has_something_to_say_can_be_silent(role: str, state: str) -> None:
+    log = ranklog.RankLog("any.log")
+    log.last_output = EPOCH
+    assert rank_view(Member(role, None, "any.log", state="running"), log, EPOCH + 1000, 60.0).state == state
+
+
+def test_launcher_and_scheduler_are_quiet_by_nature_and_make_no_steps(
+    tmp_path: Path, configured: Settings, watching: Callable[[Source], RunWatch]
+) -> None:
+    assert ME is not None
+    helpers = [{**live(0, ME), "role": role, "rank": None} for role in ("launcher", "scheduler")]
+    run = new_run(configured, tmp_path, workers=1, processes=[live(0, ME), *helpers])
+    logs = Path(run.spec.log_dir or "")
+    for name in ("worker_0.log", "scheduler.log", "launcher.log"):
+        path = write(logs, name, ["step 1 loss 1"])
+        now = path.stat().st_mtime
+        os.utime(path, (now - 1000, now - 1000))
+    watch = watching(run)
+    watch.step(0.0)
+    view = watch.snapshot()
+    assert [(one.role, one.state, one.step, one.phase) for one in view.ranks] == [
+        ("worker", "silent", 1, "training"),
+        ("scheduler", "running", None, "starting"),
+        ("launcher", "running", None, "starting"),
+    ]
+    look = CurveWatch(CurveSource(run.id, run), configured).look()
+    assert [log.role for log in look.logs] == ["worker"]
 
 
 def test_a_lost_run_claims_nothing_of_its_ranks(

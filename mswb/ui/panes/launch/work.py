@@ -21,6 +21,7 @@ from mswb.ui.tasks import Ticket
 
 if TYPE_CHECKING:
     from mswb.env.devices.sample import Sample
+    from mswb.jobs.spec import ProcessStatus
     from mswb.launch.diagnose import Diagnosis
     from mswb.launch.foreign import ForeignProcess
     from mswb.launch.timeline import PhaseSpan
@@ -32,7 +33,7 @@ IDLE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The live processes of a run: pid and name."""
+    """The live processes of a run: pid, and role with name."""
 
     known: KnownRun
     processes: tuple[tuple[int, str], ...]
@@ -107,10 +108,14 @@ def arguments_of(run: Run) -> tuple[str, ...]:
 
 
 def members(known: KnownRun) -> Members:
-    """The processes that a stop would end."""
-    run = known.run
-    found = control.members(run.reload()) if run is not None else []
-    return Members(known, tuple((process.pid, process.name) for process in found))
+    """The processes that a stop would end; those that the run knows by what they are in it."""
+    if known.run is None:
+        return Members(known, ())
+    run = known.run.reload()
+    listed = run.status.processes if run.status is not None else []
+    names = {one.pid: _name(one) for one in listed}
+    found = ((one.pid, "  ".join(filter(None, (names.get(one.pid), one.name)))) for one in control.members(run))
+    return Members(known, tuple(found))
 
 
 def stop(known: KnownRun, kill: bool) -> bool:
@@ -141,7 +146,7 @@ def foreign_processes(known: KnownRun) -> tuple[tuple[int, str], ...]:
     return tuple((one.pid, printable(f"{_name(one)}  {' '.join(one.command)}", 120)) for one in processes)
 
 
-def _name(one: ForeignProcess) -> str:
+def _name(one: ForeignProcess | ProcessStatus) -> str:
     return one.role if one.rank is None else f"rank {one.rank}"
 
 
