@@ -15,8 +15,8 @@ import pytest
 from mswb.env.devices.sample import DeviceCounters, DeviceProcess, HostCounters, RankLink, Sample
 from mswb.findings import MswbError
 from mswb.flows import watch as module
-from mswb.flows.rankviews import rank_view
 from mswb.flows.curve_watch import CurveSource, CurveWatch
+from mswb.flows.rankviews import rank_view
 from mswb.flows.runview import RankView, RunView
 from mswb.flows.watch import RunWatch, Source, diagnosis
 from mswb.flows.watched import Member
