@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mswb.findings import Finding, MswbError
-from mswb.flows.rankviews import shown_log
+from mswb.flows.rankviews import helpers_of, shown_log
 from mswb.flows.watch import Source
 from mswb.flows.watched import Watched, watched
 from mswb.launch.curves import CurveLog, Curves
@@ -91,7 +91,9 @@ class CurveWatch:
             return
         self._next_list = time.monotonic() + LIST_S
         members = self._watched.look(()).members
-        found = {member.file: shown_log(member) for member in members if member.file and member.role in _ROLES}
+        helpers = helpers_of(member.role for member in members)
+        shown = (one for one in members if one.role in _ROLES and one.role not in helpers)
+        found = {member.file: shown_log(member) for member in shown if member.file}
         self._logs = tuple(sorted(found.values(), key=_order))
 
 

@@ -20,6 +20,7 @@ from mswb.flows.rankviews import (
     LIVE,
     DeviceUse,
     counted_share,
+    helpers_of,
     progress_of,
     rank_order,
     rank_view,
@@ -230,11 +231,13 @@ class RunWatch:
     def _rank_views(self, now: float) -> tuple[RankView, ...]:
         """The views of all members, made anew only where something has changed."""
         views: dict[Member, RankView] = {}
+        helpers = helpers_of(member.role for member in self._told.members)
+        silence_s = self._settings["silence_s"]
         for member in self._told.members:
             known = self._views.get(member)
             if known is None or self._all_changed or member.file in self._changed:
                 log = self._logs.get(member.file) if member.file is not None else None
-                known = rank_view(member, log, now, self._settings["silence_s"])
+                known = rank_view(member, log, now, silence_s, trains=member.role not in helpers)
                 usage = self._usage.get(member.process) if member.process is not None else None
                 if usage is not None:
                     known = with_usage(known, usage, self._devices)

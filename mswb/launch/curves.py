@@ -140,6 +140,8 @@ class CurveReader:
                 return
             text = record.text
         step, values = self._forms.step(text), self._beside(text)
+        if step is not None and step.recalls(self._last):
+            step = None
         if step is not None:
             self._take_step(step)
             if record is not None:

@@ -47,6 +47,19 @@ class Step:
     step_ms: float | None
     time: int | None = None
 
+    @property
+    def sure(self) -> bool:
+        """Whether the line has a loss, a total or a time: the bare words "step 19" may be part of any sentence."""
+        return any(value is not None for value in (self.loss, self.steps, self.epochs, self.step_ms))
+
+    def recalls(self, known: Step | None) -> bool:
+        """Whether these are words about an earlier step, in a log whose own step lines say more."""
+        if known is None or self.sure or not known.sure:
+            return False
+        if self.epoch is not None and known.epoch is not None and self.epoch != known.epoch:
+            return self.epoch < known.epoch
+        return self.step is not None and known.step is not None and self.step < known.step
+
     def updated(self, new: Step) -> Step:
         """Each value as the newer line has it, or as it was."""
         return Step(

@@ -10,7 +10,7 @@ from mswb.files.safety import decode, printable
 from mswb.findings import Finding, Language, Where, make
 from mswb.launch.failures import read_part
 from mswb.launch.logs import blocks
-from mswb.launch.progress import Progress, parse_step, progress_of
+from mswb.launch.progress import Progress, Step, parse_step, progress_of
 from mswb.launch.views import TAIL_BYTES, View, tail
 
 HEAD_BYTES = 256 << 10
@@ -33,11 +33,20 @@ def progress(view: View, size: int = TAIL_BYTES) -> Progress | None:
     if not view.scan.lines or view.role in ("scheduler", "launcher"):
         return None
     text = tail(view, size)
-    for line in reversed(text.split("\n")):
-        step = parse_step(line)
-        if step is not None:
-            return Progress("running", view.scan.lines, step.step, step.steps, "", step)
+    step = _last_step(text)
+    if step is not None:
+        return Progress("running", view.scan.lines, step.step, step.steps, "", step)
     return progress_of(blocks(text.splitlines(keepends=True)))
+
+
+def _last_step(text: str) -> Step | None:
+    """The last step of a log, not words about an earlier one behind it."""
+    last: Step | None = None
+    for step in filter(None, map(parse_step, reversed(text.split("\n")))):
+        if step.sure:
+            return step if last is None or last.recalls(step) else last
+        last = last or step
+    return last
 
 
 def tail_size(views: int) -> int:

@@ -102,7 +102,9 @@ class ProgressReader:
             self.progress = self._compiling(block.number, record.time)
 
     def take_step(self, step: Step) -> None:
-        """The rank was at this step."""
+        """The rank was at this step, unless its words only recall an earlier one."""
+        if step.recalls(self.progress.step):
+            return
         self.progress = Progress("running", step.number, step.step, step.steps, "", step, step.time)
 
     def _compiling(self, number: int, time: int) -> Progress:

@@ -209,8 +209,12 @@ class RankLog:
             return self._forms.step(text)
         return self._forms.step(record.text, 0, record.time) if record.from_python else None
 
-    def _take_steps(self, steps: Sequence[Step], arrived: float | None) -> None:
-        for step in steps:
+    def _take_steps(self, told: Sequence[Step], arrived: float | None) -> None:
+        steps = []
+        for step in told:
+            if step.recalls(self.step):
+                continue
+            steps.append(step)
             if step.step_ms is not None:
                 self._pace.add_time(step.step_ms)
             self._pace.note(step)

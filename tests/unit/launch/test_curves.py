@@ -48,6 +48,12 @@ def test_mindformers() -> None:
     assert curves.series["loss"].broken == 1
 
 
+def test_words_about_an_earlier_step_take_no_curve_back() -> None:
+    line = "epoch: {} step: {}, loss is 3"
+    curves = read([line.format(1, 1), line.format(1, 2), "rate of epoch 0 step 1 is high", line.format(1, 3)])
+    assert points(curves, "loss") == [(1, 3), (2, 3), (3, 3)]
+
+
 def test_loss_and_time_monitor_over_two_epochs() -> None:
     epoch = [
         "epoch: {0} step: 1, loss is 3",

@@ -206,6 +206,19 @@ def test_missing_and_empty_logs_are_not_zero(tmp_path: Path) -> None:
     assert log.present and log.lines == 1 and log.last_output is not None
 
 
+def test_a_warning_about_an_earlier_step_moves_nothing_back(tmp_path: Path) -> None:
+    path = tmp_path / "worker_0.log"
+    path.write_text("")
+    log, follower = followed(path)
+    warning = python_record("WARNING", 7, 30, "learning rate of epoch 0 step 29 is high", "train.py:12")
+    for line in ("epoch: 2 step: 30, loss is 0.5, step time: 20.0 ms", warning):
+        with path.open("a") as file:
+            file.write(line + "\n")
+        log.take(follower.poll(), follower.partial)
+        assert log.step is not None and (log.step.epoch, log.step.step) == (2, 30)
+        assert log.progress is not None and log.progress.step is not None and log.progress.step.step == 30
+
+
 def test_words_of_a_traceback_or_of_mindspore_are_no_steps(tmp_path: Path) -> None:
     path = tmp_path / "worker_0.log"
     path.write_text("step 4 loss 1\n" + (record("WARNING", "CORE", 7, 1, "retry step 99 loss 7") + "\n") * 3)

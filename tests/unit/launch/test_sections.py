@@ -188,6 +188,8 @@ def test_each_step_form_reads_its_own_sample_first(form: object) -> None:
         ("{ Epoch:[  1/  2], step:[   20/  100], loss: 10.512, per_step_time: 1234ms", 1, 20, 100, 10.512),
         ("Epoch 1/3:  40%|####      | 4/10 [00:02<00:03, loss=0.41]", 1, 4, 10, 0.41),
         ("iter 7 of 9", None, 7, 9, None),
+        ("Steps: 5/10", None, 5, 10, None),
+        ("steps 5, loss 0.5", None, 5, None, 0.5),
         ("epoch 3/10, loss: -0.25", 3, None, None, -0.25),
     ],
 )
@@ -198,7 +200,22 @@ def test_step_lines(text: str, epoch: int | None, step: int | None, steps: int |
     assert found.loss == loss or (loss is not None and math.isnan(loss) and math.isnan(found.loss or 0))
 
 
-@pytest.mark.parametrize("text", ["rank id: 1", "loss is 0.5", "stepping stones", "batch_size: 32", "epochs", "", "no"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rank id: 1",
+        "loss is 0.5",
+        "stepping stones",
+        "batch_size: 32",
+        "epochs",
+        "",
+        "no",
+        "Execute command: python train.py --epochs 2 --steps 30",
+        "python train.py --step 30",
+        "train.py -step 30",
+        "Namespace(epochs=2, steps=30, pause=1.0)",
+    ],
+)
 def test_what_is_no_step(text: str) -> None:
     assert parse_step(text) is None
 
@@ -238,6 +255,24 @@ def test_progress_goes_on_when_the_compilation_ends() -> None:
     log = [pipeline("Status record: start task_emit action."), pipeline("Status record: end task_emit action.", 1)]
     assert progress_of(blocks(log)).phase == "running"
     assert progress_of(blocks(log[:1])).text == "task_emit"
+
+
+STEP_LINE = "epoch: {epoch} step: {step}, loss is 0.5"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([STEP_LINE.format(epoch=1, step=20), "learning rate of epoch 0 step 19 is high"], (1, 20)),
+        ([STEP_LINE.format(epoch=2, step=3), "slow: step 2"], (2, 3)),
+        ([STEP_LINE.format(epoch=1, step=20), "saved at epoch 2 step 1"], (2, 1)),
+        ([STEP_LINE.format(epoch=2, step=9), STEP_LINE.format(epoch=1, step=1)], (1, 1)),
+        (["step 9", "step 3"], (None, 3)),
+    ],
+)
+def test_words_about_an_earlier_step_move_nothing_back(lines: list[str], expected: tuple[int | None, int]) -> None:
+    step = progress_of(blocks([f"{line}\n" for line in lines])).step
+    assert step is not None and (step.epoch, step.step) == expected
 
 
 def test_steps_inside_a_traceback_do_not_count() -> None:
