@@ -10,7 +10,7 @@ import click
 from mswb import __version__
 from mswb.cli import output
 from mswb.cli.doctor import human_bytes
-from mswb.convert.facts import GraphFacts, ModelFacts, ValueFacts, WeightFacts
+from mswb.convert.facts import GraphFacts, ModelFacts, WeightFacts, value_text
 from mswb.files.safety import printable
 from mswb.findings import Finding, language, stop
 
@@ -218,12 +218,6 @@ def _graphs(graphs: Sequence[GraphFacts], words: dict[str, str], most: int | Non
         yield from ((f"  {words['outputs']}", value_text(value)) for value in graph.outputs[:most])
     if most is not None and len(graphs) > most:
         yield words["functions"], words["more"].format(count=len(graphs) - most)
-
-
-def value_text(value: ValueFacts) -> str:
-    """``x float32 [N, 3]``; a shape that is open altogether is [...]."""
-    shape = "" if not value.dtype else "[...]" if value.shape is None else f"[{', '.join(map(str, value.shape))}]"
-    return " ".join(part for part in (value.name, value.dtype, shape) if part)
 
 
 def _show_weights(weights: Sequence[WeightFacts], words: dict[str, str], most: int | None) -> None:

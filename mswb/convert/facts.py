@@ -68,6 +68,12 @@ class ModelFacts:
         return sum(graph.nodes for graph in self.graphs)
 
 
+def value_text(value: ValueFacts) -> str:
+    """``x float32 [N, 3]``; a shape that is open altogether is [...]."""
+    shape = "" if not value.dtype else "[...]" if value.shape is None else f"[{', '.join(map(str, value.shape))}]"
+    return " ".join(part for part in (value.name, value.dtype, shape) if part)
+
+
 def by_count(names: Iterable[str]) -> tuple[tuple[str, int], ...]:
     """Names with how often they stand, the most frequent first."""
     return tuple(sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0])))

@@ -16,6 +16,8 @@ ATTRIBUTE_INPUTS = 2
 """From this ``mind_ir_version`` on, a function primitive reads its arguments from inputs only."""
 _FEWEST = {"Switch": 3, "Partial": 1, "TupleGetItem": 2, "Load": 2, "Depend": 2, "UpdateState": 2}
 """Inputs of the framework's own operators."""
+MOST_NEAR = 50
+"""Unknown operators for which one with a similar name is looked for."""
 DEEPEST = 6
 """Closures in one another that are followed: a Switch of Partials of a Switch …"""
 INTEGERS = (2, 3, 4, 5, 6, 7, 12, 13)
@@ -34,10 +36,10 @@ def operators(scope: Scope) -> Iterator[Finding]:
             name = scope.operator(node)
             if name is not None and name != "Constant":
                 seen.setdefault(name, []).append(node)
-    for name, nodes in seen.items():
+    for told, (name, nodes) in enumerate(seen.items()):
         code = "unsupported-op" if name not in known().names else "op-not-on-cpu" if name in known().not_on_cpu else ""
         if code:
-            near = known().near(name) if code == "unsupported-op" else ""
+            near = known().near(name) if code == "unsupported-op" and told < MOST_NEAR else ""
             hint = f" (near: {near})" if near else ""
             yield scope.finding(code, nodes[0], name_of(nodes[0]), op=name, count=len(nodes), near=hint)
 

@@ -10,13 +10,16 @@ from importlib import resources
 
 from mswb.findings import parse_toml
 
+LONGEST = 64
+"""Characters of a name that one with a similar spelling is looked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """``inputs`` names the inputs, in order, of operators that take all their arguments so.
 
-    ``attributes`` are those that a kernel can't do without, each with its kind (word, number or tuple; with "?" where it
-    may be absent); ``names`` are all operators.
+    ``attributes`` are those that a kernel can't do without, each with its kind (word, number or tuple; with "?" where
+    it may be absent); ``names`` are all operators.
     """
 
     inputs: Mapping[str, tuple[str, ...]]
@@ -26,6 +29,8 @@ class Known:
 
     def near(self, name: str) -> str:
         """The known operator that is spelt most alike, or ""."""
+        if len(name) > LONGEST:
+            return ""
         folded = {known.casefold(): known for known in self.names}
         exact = folded.get(name.casefold())
         return exact or next(iter(get_close_matches(name, self.names, 1, 0.75)), "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Literal, NamedTuple
 
 from mswb.convert import sniff, wire
@@ -11,6 +12,9 @@ from mswb.convert.wire import Damage, Source, Span
 from mswb.files.items import Guess
 from mswb.files.peek import Peek
 from mswb.findings import MswbError, Where, stop
+
+LONGEST = 4096
+"""Bytes of a path."""
 
 
 def read(source: Source) -> Model:
@@ -117,9 +121,10 @@ def held(model_path: str, tensor: Tensor) -> Held:
 def _external(model_path: str, data: External) -> Held:
     name, start = data.location or "", data.start or 0
     folder = os.path.realpath(os.path.dirname(model_path) or ".")
-    if not name or "\0" in name or os.path.isabs(name) or ".." in name.replace("\\", "/").split("/"):
+    inside = 0 < len(name) <= LONGEST and "\0" not in name and not os.path.isabs(name)
+    if not inside or ".." in re.split(r"[/\\]", name):
         return Held("external", name, start, 0, "external-data-escape", "it is not a path below the model's folder")
-    path = os.path.join(folder, os.fsencode(name).decode("utf-8", "surrogateescape"))
+    path = os.path.join(folder, name)
     real = os.path.realpath(path)
     if os.path.commonpath((folder, real)) != folder:
         return Held("external", name, start, 0, "external-data-escape", f"a link leads to {real}")

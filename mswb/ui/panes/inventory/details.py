@@ -31,18 +31,19 @@ class DetailsPart(VerticalScroll):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._item: Item | None = None
+        self._shown: tuple[Item | None, str] = (None, "")
 
     def compose(self) -> ComposeResult:
         yield Static("", markup=False)
 
-    def show(self, item: Item | None) -> None:
-        """Draw an entry, from its top."""
-        if item == self._item:
+    def show(self, item: Item | None, more: str = "") -> None:
+        """Draw an entry, from its top; ``more`` is what a closer look has told."""
+        if (item, more) == self._shown:
             return
-        self._item = item
-        self.query_one(Static).update(Text() if item is None else details_text(item, self._status_style(item)))
-        self.scroll_home(animate=False)
+        same, self._shown = item == self._shown[0], (item, more)
+        self.query_one(Static).update(Text() if item is None else details_text(item, self._status_style(item), more))
+        if not same:
+            self.scroll_home(animate=False)
 
     def _status_style(self, item: Item) -> str:
         from mswb.flows.inventory import SEVERITIES
@@ -64,8 +65,8 @@ class DetailsPart(VerticalScroll):
         self.scroll_to(y=self.max_scroll_y if end else 0, animate=False)
 
 
-def details_text(item: Item, status_style: str = "") -> Text:
-    """Everything about an entry; ``status_style`` is a rich style for its status."""
+def details_text(item: Item, status_style: str = "", more: str = "") -> Text:
+    """Everything about an entry; ``status_style`` is a rich style for its status, ``more`` what a closer look told."""
     from mswb.flows.inventory import kind_words
 
     text = Text()
@@ -73,6 +74,8 @@ def details_text(item: Item, status_style: str = "") -> Text:
     text.append(f"{printable(item.detail)}\n")
     text.append(f"\n{word('status')}  ", style="bold")
     text.append(f"{_status(item)}\n", style=status_style)
+    if more:
+        text.append(f"\n{more}\n")
     for name, body in _facts(item):
         text.append(f"\n{word(name)}\n", style="bold")
         text.append(f"{body}\n")

@@ -189,8 +189,13 @@ class InventoryPane(Pane):
     def _draw_details(self) -> None:
         item = self.current
         if self.is_wide or self.state.details:
-            self.details.show(item)
+            self.details.show(item, self._more(item))
         self.query_one(".-detail", Static).update("" if item is None else foot_text(item, self.state.root))
+
+    def _more(self, item: Item | None) -> str:
+        """What a closer look at an entry has told, if there was one."""
+        more = self.state.more
+        return more[1] if more is not None and item is not None and more[0] == item.path else ""
 
     def _reach(self) -> None:
         """Put the cursor on the entry that was asked for: the path itself, or the entry that it is part of."""
@@ -325,7 +330,7 @@ class InventoryPane(Pane):
         """Copy all that is known of the entry."""
         item = self.current
         if item is not None:
-            self.post_message(Copy(details_text(item).plain, "details"))
+            self.post_message(Copy(details_text(item, more=self._more(item)).plain, "details"))
 
     def action_back(self) -> None:
         """From the details to the list; from another folder to the project."""

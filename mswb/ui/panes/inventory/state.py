@@ -26,7 +26,8 @@ class InventoryState:
 
     ``home`` is the project and ``root`` what is looked at now. ``found`` is shown; while a further look goes on it
     stays, and ``seen`` counts the files of that look. ``looked`` tells that one look was finished. ``details`` lie over
-    the list on a narrow terminal. ``wanted`` is a path to put the cursor on as soon as it is listed.
+    the list on a narrow terminal. ``wanted`` is a path to put the cursor on as soon as it is listed. ``more`` is a path
+    and what a closer look at it has told.
     """
 
     home: str
@@ -39,6 +40,7 @@ class InventoryState:
     group: str | None = None
     details: bool = False
     wanted: str | None = None
+    more: tuple[str, str] | None = None
     problem: Finding | None = None
 
     def item(self, row: int | None) -> Item | None:
@@ -100,6 +102,11 @@ def with_details(state: InventoryState, shown: bool) -> InventoryState:
 def settled(state: InventoryState) -> InventoryState:
     """The cursor is where it was wanted."""
     return replace(state, wanted=None)
+
+
+def told(state: InventoryState, path: str, text: str) -> InventoryState:
+    """A closer look at an entry has told this."""
+    return replace(state, more=(path, text))
 
 
 def wanting(state: InventoryState, path: str) -> InventoryState:
