@@ -22,12 +22,17 @@ MAX_EVIDENCE = 40
 _COLOURS = {"error": "error", "warning": "warning", "note": "text-muted"}
 
 
-def details_lines(diagnosis: Diagnosis | None, width: int, *, waiting: bool = False) -> list[Line]:
-    """The lines of the details; ``waiting``: a diagnosis is being made."""
+def details_lines(diagnosis: Diagnosis | None, width: int, *, waiting: bool = False, live: bool = False) -> list[Line]:
+    """The lines of the details; ``waiting``: a diagnosis is being made; ``live``: the run goes on."""
     if diagnosis is None:
-        text = f"{word('finding out')} {glyph('ellipsis')}" if waiting else word("No diagnosis yet. D makes one now.")
-        return [Line(row, "text-muted") for row in wrap(text, width)]
+        return [Line(row, "text-muted") for row in wrap(_nothing_yet(waiting, live), width)]
     return list(_all_lines(diagnosis, width, waiting))
+
+
+def _nothing_yet(waiting: bool, live: bool) -> str:
+    if waiting:
+        return f"{word('finding out')} {glyph('ellipsis')}"
+    return word("Running, nothing found so far. D looks now.") if live else word("No diagnosis yet. D makes one now.")
 
 
 def _all_lines(diagnosis: Diagnosis, width: int, waiting: bool) -> Iterator[Line]:

@@ -132,7 +132,8 @@ class LineView(ScrollView, can_focus=True):
     def _remake(self, *, force: bool = False) -> None:
         width = self.scrollable_content_region.width
         if width <= 0:  # hidden: made when it is seen again, though the width may be the same
-            self._made_for = 0 if force else self._made_for
+            if force:
+                self._made_for, self._lines = 0, ()
             return
         if width == self._made_for and not force:
             return

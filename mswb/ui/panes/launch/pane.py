@@ -18,7 +18,7 @@ from textual.containers import Horizontal
 from textual.events import Resize
 from textual.widget import Widget
 
-from mswb.findings import Where
+from mswb.findings import Finding, Where
 from mswb.ui import keymap
 from mswb.ui.context import Context
 from mswb.ui.finding_text import markdown
@@ -283,7 +283,7 @@ class LaunchPane(Pane):
     def _banner_pressed(self, event: BannerRow.Pressed) -> None:
         event.stop()
         if self.check_action("jump", ()):
-            self.action_jump()
+            self._jump_to(states.root_of(self.state))
 
     @on(LineView.Chosen)
     def _line_chosen(self, event: LineView.Chosen) -> None:
@@ -291,7 +291,7 @@ class LaunchPane(Pane):
         if event.line.where is not None:
             self.follow.goto(event.line.where)
         elif event.line.finding is not None:
-            self.action_jump()
+            self._jump_to(self.side.finding(self.state))
 
     # -- keys
 
@@ -346,7 +346,16 @@ class LaunchPane(Pane):
 
     def action_jump(self) -> None:
         """Go to the line in the log: of the finding under the cursor in the details, else of the root cause."""
-        finding = self.side.finding(self.state)
+        self._jump_to(self._finding)
+
+    @property
+    def _finding(self) -> Finding | None:
+        """The finding that keys are about: the one under the cursor where the details have the focus, else the root."""
+        if _is_in(self.screen.focused, self.side):
+            return self.side.finding(self.state)
+        return states.root_of(self.state)
+
+    def _jump_to(self, finding: Finding | None) -> None:
         if finding is not None and finding.where.file is not None:
             self.follow.goto(finding.where)
         else:
@@ -381,7 +390,7 @@ class LaunchPane(Pane):
 
     def action_copy_finding(self) -> None:
         """Copy the finding under the cursor, or the root cause, as Markdown."""
-        finding = self.side.finding(self.state)
+        finding = self._finding
         if finding is not None:
             self.post_message(Copy(markdown(finding), "finding"))
 

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from mswb.ui.panes.launch.diagnosis_text import details_lines
 from mswb.ui.panes.launch.lines import Line, LineView
 from mswb.ui.panes.launch.speech import word
-from mswb.ui.panes.launch.state import LaunchState, OpenRun, Side
+from mswb.ui.panes.launch.state import LaunchState, OpenRun, Side, root_of
 
 if TYPE_CHECKING:
     from mswb.findings import Finding
@@ -46,7 +46,7 @@ class SidePart(Vertical):
         run = state.open
         if run is None or not side:
             return
-        what = (run.key, side, run.diagnosis, run.diagnosing, run.phases)
+        what = (run.key, side, run.diagnosis, run.diagnosing, run.phases, _is_live(run))
         if what == self._drawn:
             return
         same = self._drawn[:2] == what[:2]
@@ -57,11 +57,10 @@ class SidePart(Vertical):
     def finding(self, state: LaunchState) -> Finding | None:
         """The finding under the cursor, else the root."""
         diagnosis = state.open.diagnosis if state.open is not None else None
-        if diagnosis is None:
-            return None
         line = self.lines.current
-        index = line.finding if line is not None and line.finding is not None else diagnosis.root
-        return None if index is None or index >= len(diagnosis.findings) else diagnosis.findings[index]
+        if diagnosis is None or line is None or line.finding is None or line.finding >= len(diagnosis.findings):
+            return root_of(state)
+        return diagnosis.findings[line.finding]
 
 
 def _maker(run: OpenRun, side: Side) -> Callable[[int], Sequence[Line]]:
@@ -69,4 +68,8 @@ def _maker(run: OpenRun, side: Side) -> Callable[[int], Sequence[Line]]:
         from mswb.ui.panes.launch.timeline import timeline_lines
 
         return lambda width: timeline_lines(run, width)
-    return lambda width: details_lines(run.diagnosis, width, waiting=run.diagnosing)
+    return lambda width: details_lines(run.diagnosis, width, waiting=run.diagnosing, live=_is_live(run))
+
+
+def _is_live(run: OpenRun) -> bool:
+    return run.view is not None and run.view.live

@@ -86,6 +86,7 @@ _CHINESE = {
     "finding out": "诊断中",
     "looking again": "重新诊断中",
     "No diagnosis yet. D makes one now.": "还没有诊断。按 D 立即诊断。",
+    "Running, nothing found so far. D looks now.": "运行中，目前没有发现问题。按 D 立即诊断。",
     "Consequences ({count})": "后果（{count}）",
     "Also": "另有",
     "1 rank": "1 个 rank",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # the first frame needs none of it
+    from mswb.findings import Finding
     from mswb.flows.known_runs import KnownRun
     from mswb.flows.runview import RunView
     from mswb.launch.diagnose import Diagnosis
@@ -130,6 +131,12 @@ def diagnosing(state: LaunchState, key: str, going_on: bool) -> LaunchState:
     if state.open is None or state.open.key != key:
         return state
     return replace(state, open=replace(state.open, diagnosing=going_on))
+
+
+def root_of(state: LaunchState) -> Finding | None:
+    """The root cause of what is wrong with the open run, as far as it is known."""
+    diagnosis = state.open.diagnosis if state.open is not None else None
+    return None if diagnosis is None or diagnosis.root is None else diagnosis.findings[diagnosis.root]
 
 
 def diagnosed(state: LaunchState, key: str, diagnosis: Diagnosis) -> LaunchState:
