@@ -17,7 +17,7 @@ from mswb.ui.panes.launch import state as states
 from mswb.ui.panes.launch.available import Here, available
 from mswb.ui.panes.launch.diagnosis_text import details_lines
 from mswb.ui.panes.launch.lines import wrap
-from mswb.ui.panes.launch.rows import first_failed, ordered, rank_arrays, run_arrays
+from mswb.ui.panes.launch.rows import age_words, first_failed, ordered, rank_arrays, run_arrays
 from mswb.ui.panes.launch.state import Listing, OpenRun
 from mswb.ui.panes.launch.timeline import timeline_lines
 from mswb.ui.panes.launch.words import (
@@ -137,6 +137,16 @@ def test_rows_of_the_runs() -> None:
     assert arrays["verdict"][2] == "pids 4711 4712 4713, not started by mswb"
     assert arrays["age"][:2] == [60.0, 3660.0]
     assert {len(values) for values in arrays.values()} == {len(made.EVERY)}
+
+
+def test_the_age_of_what_is_over_does_not_tick_each_second() -> None:
+    ended = replace(made.SUCCEEDED, started=made.LISTED.listing.time - 30)
+    lists = [
+        replace(made.LISTED, listing=replace(made.LISTED.listing, runs=(ended,), time=made.LISTED.listing.time + later))
+        for later in (0, 7, 29)
+    ]
+    assert {run_arrays(one)["age"][0] for one in lists} == {0.0}
+    assert (age_words(0.0), age_words(7.0), age_words(120.0)) == ("<1m", "7s", "2m")
 
 
 def test_hostile_names_are_escaped() -> None:

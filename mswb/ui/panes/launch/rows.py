@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from mswb.files.safety import printable
 from mswb.ui.glyphs import glyph
 from mswb.ui.panes.launch.words import run_state, state_word, verdict_text
+from mswb.ui.widgets.table.units import age_text
 
 if TYPE_CHECKING:
+    from mswb.flows.known_runs import KnownRun
     from mswb.flows.runview import RankView
     from mswb.ui.panes.launch.state import LaunchState, OpenRun
 
@@ -30,7 +32,7 @@ def run_arrays(state: LaunchState) -> Arrays:
     return {
         "key": [one.key for one in runs],
         "state": [state_word(run_state(one, result)) for one, result in zip(runs, results, strict=True)],
-        "age": [_age(one.started if one.started is not None else one.ended, state.listing.time) for one in runs],
+        "age": [_age(one, state.listing.time) for one in runs],
         "ranks": [one.ranks for one in runs],
         "script": [printable(one.title or one.name) for one in runs],
         "verdict": [printable(verdict_text(one, result)) for one, result in zip(runs, results, strict=True)],
@@ -128,8 +130,17 @@ def _number(one: RankView) -> tuple[int, float]:
     return _ROLES.get(one.role, 1), one.rank if one.rank is not None else float("inf")
 
 
-def _age(since: float | None, now: float) -> float | None:
-    return None if since is None else _coarse(now - since)
+def _age(one: KnownRun, now: float) -> float | None:
+    """How long ago a run began; in whole minutes once it is over, so that a list at rest is not drawn every second."""
+    since = one.started if one.started is not None else one.ended
+    if since is None:
+        return None
+    return _coarse(now - since) if one.live else max(0.0, (now - since) // 60 * 60)
+
+
+def age_words(value: float) -> str:
+    """An age in the list of runs; 0 is what is over and began less than a minute ago."""
+    return age_text(value) if value else "<1m"
 
 
 def _coarse(age: float | None) -> float | None:

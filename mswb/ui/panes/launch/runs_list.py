@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from mswb.ui import keymap
-from mswb.ui.panes.launch.rows import Arrays, run_arrays
+from mswb.ui.panes.launch.rows import Arrays, age_words, run_arrays
 from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import LaunchState
 from mswb.ui.panes.launch.words import list_title, state_colour
@@ -23,7 +23,7 @@ NEVER = 100_000
 """Terminal columns that no terminal has: the column only names the rows."""
 COLUMNS = (
     Column("state", word("State"), "text", width=11, style=state_colour),
-    Column("age", word("Age"), "age", width=4),
+    Column("age", word("Age"), "age", width=4, show=age_words),
     Column("ranks", word("Ranks"), "number", width=5),
     Column("script", word("Script"), "text", width=20),
     Column("verdict", word("What happened"), "text", width=40),
