@@ -60,7 +60,7 @@ def references(scope: Scope) -> Iterator[Finding]:
     for graph in scope.model.graphs:
         cyclic = cycle(graph)
         if cyclic:
-            names = [shown(name_of(node)) for node in cyclic]
+            names = [shown(name_of(node).removeprefix(f"{graph.name}:")) for node in cyclic]
             path = " → ".join([*names[:SHOWN], *(["…"] if len(names) > SHOWN else []), names[0]])
             yield scope.finding("graph-cycle", cyclic[0], name_of(cyclic[0]), path=path, count=len(cyclic))
         yield from _inputs(scope, graph, bool(cyclic))

@@ -54,10 +54,11 @@ def refuse_others(source: Source, wanted: str) -> str:
     if guess is not None and guess.status == "encrypted":
         mode = guess.detail.partition("(")[2].rstrip(")")
         raise stop("encrypted", where=Where(file=source.path, offset=0), values={"mode": mode})
-    kinds = (wanted,) if wanted else ("mindir", "onnx")
-    if guess is None or guess.status == "not-a-model" or guess.kind not in kinds:
-        if guess is None or guess.status == "not-a-model":
-            raise _by_damage(source, wanted) or _not(source.path, "its bytes are neither MindIR nor ONNX")
+    if guess is None or guess.status == "not-a-model":
+        if wanted != "onnx" and _nameless_mindir(source):
+            return "mindir"
+        raise _not(source.path, "its bytes are neither MindIR nor ONNX")
+    if guess.kind not in ((wanted,) if wanted else ("mindir", "onnx")):
         raise _not(source.path, f"it is of another kind ({sniff.KINDS[guess.kind]}, {guess.detail})")
     return guess.kind
 
@@ -67,16 +68,19 @@ def _compile_cache(source: Source) -> Guess | None:
     return sniff.sniff_file(Peek("model", source.size, source.at))
 
 
-def _by_damage(source: Source, wanted: str) -> MswbError | None:
-    """What looks like no model may be one with a fault in its first bytes: a text as version, as MindIR has it."""
-    head = source.at(0, 16)
-    if wanted == "onnx" or head[:1] != b"\x0a" or not source.path.lower().endswith(".mindir"):
-        return None
+def _nameless_mindir(source: Source) -> bool:
+    """Whether a file that is called .mindir holds a graph, though it lacks the versions by which it is recognised.
+
+    Raises:
+        MswbError: it begins like one, and is damaged.
+    """
+    if not source.path.lower().endswith(".mindir") or source.at(0, 1) not in (b"\x0a", b"\x12", b"\x2a", b"\x3a"):
+        return False
     try:
-        wire.decode(source, Span(0, source.size), "Model", TABLE, CLASSES)
+        model: Model = wire.decode(source, Span(0, source.size), "Model", TABLE, CLASSES)
     except Damage as damage:
-        return as_error(source.path, damage, sniff.KINDS["mindir"])
-    return None
+        raise as_error(source.path, damage, sniff.KINDS["mindir"]) from None
+    return model.graph is not None and bool(model.graph.node)
 
 
 def as_error(path: str, damage: Damage, what: str) -> MswbError:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mswb.convert.facts import plain
 from mswb.convert.mindir.schema import REF, Attribute, Graph, Message, Model, Node, Primitive
 from mswb.findings import Finding, Where, make
 
-MONADS = (23, 24)
-"""AttributeType of a state that orders side effects."""
+LONG = 1500
+"""Characters of a value of a finding: a few names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,10 @@ class Scope:
 
     def finding(self, code: str, place: Message, name: str | None, **values: Any) -> Finding:
         """A finding at a message of the file; ``name`` is the node's, tensor's or graph's."""
-        plain = shown(name or "")
-        known = {key: shown(value) if isinstance(value, str) else value for key, value in values.items()}
-        where = Where(node=plain or None, file=self.path, offset=place.offset)
-        return make(code, where=where, values={"name": plain, **known})
+        title = shown(name or "")
+        known = {key: shown(value, LONG) if isinstance(value, str) else value for key, value in values.items()}
+        where = Where(node=title or None, file=self.path, offset=place.offset)
+        return make(code, where=where, values={"name": title, **known})
 
 
 def scope_of(path: str, model: Model) -> Scope:
@@ -79,7 +80,7 @@ def name_of(node: Node) -> str:
     return node.name or (node.output[0] if node.output else "") or node.op_type or ""
 
 
-def shown(text: str) -> str:
-    """Text of a file that is not quite UTF-8, made so; long names lose their middle."""
-    plain = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return plain if len(plain) <= 160 else f"{plain[:100]}…{plain[-59:]}"
+def shown(text: str, most: int = 160) -> str:
+    """Text of a file that is not quite UTF-8, made so; what is long loses its middle."""
+    whole = plain(text)
+    return whole if len(whole) <= most else f"{whole[: most // 2]}…{whole[1 - most // 2 :]}"
