@@ -32,6 +32,9 @@ LABELS = {
     "zh": {"where": "位置", "why": "原因", "do": "处理", "evidence": "证据", "then": "随后"},
 }
 
+EVIDENCE_ROWS = 14
+"""Lines of evidence shown at most, and the one that states the error."""
+
 format_option = click.option(
     "--format",
     "form",
@@ -225,15 +228,45 @@ def _show_one(out: Console, finding: Finding, lang: str) -> None:
     _field(out, labels["why"], finding.cause)
     for number, advice in enumerate(finding.advice):
         _field(out, labels["do"] if number == 0 else "", f"{number + 1}. {advice}")
-    _show_evidence(out, finding.evidence, labels["evidence"])
+    _show_evidence(out, finding, labels["evidence"])
 
 
-def _show_evidence(out: Console, evidence: str, label: str) -> None:
-    rows = evidence.rstrip("\n").split("\n") if evidence else []
-    if len(rows) > 14:
-        rows = [*rows[:5], f"… {len(rows) - 12} lines …", *rows[-7:]]
-    for number, row in enumerate(rows):
-        _field(out, label if number == 0 else "", "| " + row, fold=False)
+def _show_evidence(out: Console, finding: Finding, label: str) -> None:
+    """The evidence: records and the line that states the error in full, the other lines cut at the width."""
+    rows = finding.evidence.rstrip("\n").split("\n") if finding.evidence else []
+    statement = str(finding.values.get("message") or "")
+    before = -1
+    for number in _rows_shown(rows, statement):
+        if number > before + 1:
+            _field(out, "", f"… {number - before - 1} lines …")
+        short = shortened(rows[number])
+        whole = short != rows[number] or _states(rows[number], statement)
+        _field(out, label if number == 0 else "", "| " + short, fold=whole)
+        before = number
+
+
+def _rows_shown(rows: Sequence[str], statement: str) -> list[int]:
+    """Which rows of an evidence are shown: of many, its ends and the one that states the error."""
+    if len(rows) <= EVIDENCE_ROWS:
+        return list(range(len(rows)))
+    ends = {*range(5), *range(len(rows) - 7, len(rows))}
+    stated = next((number for number, row in enumerate(rows) if _states(row, statement)), 0)
+    return sorted(ends | {stated})
+
+
+def _states(row: str, statement: str) -> bool:
+    return bool(statement) and statement[:60] in row
+
+
+def shortened(text: str) -> str:
+    """A record as a person reads it, without process ids, date and source folder; any other line as it is."""
+    from mswb.launch.records import iso, parse_record
+
+    record = parse_record(text)
+    if record is None:
+        return text
+    place = record.func or f"{record.source_file.rpartition('/')[2]}:{record.source_line}"
+    return f"{iso(record.time)[11:19]} {record.level} {record.module} {place}: {record.text}"
 
 
 def _place(where: Where, base: str | None) -> str:

@@ -46,7 +46,9 @@ def _was_stopped(diagnosis: Diagnosis) -> bool:
 def headline(diagnosis: Diagnosis) -> str:
     """What happened in one line: how many ranks, and which one failed first."""
     workers = [rank for rank in diagnosis.ranks if rank.role == "worker"]
+    alone = len(diagnosis.ranks) == 1 and diagnosis.ranks[0].role == "unknown"
     count = f"{len(workers)} rank{'s' if len(workers) != 1 else ''}" if workers else "no rank has a log"
+    count = "1 process" if alone else count
     if diagnosis.root is None:
         return count
     root = diagnosis.findings[diagnosis.root]
@@ -67,8 +69,9 @@ def _show_ranks(diagnosis: Diagnosis) -> None:
 
 
 def _row(rank: RankState, root: str) -> tuple[object, ...]:
-    name = rank.role if rank.rank is None else rank.rank
-    errors = sum(rank.records_by_level.get(level, 0) for level in ("ERROR", "CRITICAL"))
+    role = "process" if rank.role == "unknown" else rank.role
+    name = role if rank.rank is None else rank.rank
+    errors = sum(rank.records_by_level.get(level, 0) for level in ("ERROR", "CRITICAL")) + rank.tracebacks
     last = (rank.last_time or "")[11:19]
     file = os.path.relpath(rank.file, root) if rank.file and os.path.isdir(root) else rank.file
     return name, rank.state, rank.exit_code, last, errors or "", file

@@ -122,15 +122,6 @@ def show_end(run: Run, *, form: str) -> tuple[int, Diagnosis]:
     return max(int(unfinished), report.exit_code(diagnosis.findings, diagnosis.verdict)), diagnosis
 
 
-def shortened(text: str) -> str:
-    """A record as a person reads it, without process ids, date and source folder; any other line as it is."""
-    record = parse_record(text)
-    if record is None:
-        return text
-    place = record.func or f"{record.source_file.rpartition('/')[2]}:{record.source_line}"
-    return f"{iso(record.time)[11:19]} {record.level} {record.module} {place}: {record.text}"
-
-
 def _time_of(text: str) -> str | None:
     record = parse_record(text)
     return iso(record.time) if record is not None else None
@@ -162,7 +153,7 @@ class _Shown:
             output.emit_object({**record, "file": line.file, "line": line.line, "text": printable(line.text)})
         elif self._everything or not is_noise(line.text):
             name = line.role if line.rank is None else f"rank {line.rank}"
-            print(f"[{name}] {printable(shortened(line.text))}", flush=True)
+            print(f"[{name}] {printable(output.shortened(line.text))}", flush=True)
         else:
             self._hidden += 1
 

@@ -86,6 +86,39 @@ def test_a_run_that_its_user_stopped_is_stopped(home: Path, capsys: pytest.Captu
     assert "the end of this run is not in them" in " ".join(capsys.readouterr().out.split())
 
 
+def test_the_evidence_shows_the_message_of_a_record(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        "[WARNING] DISTRIBUTED(8465,7f7d0a872e40,python):2026-11-30-04:06:17.765.148 "
+        "[mindspore/ccsrc/cluster/rpc/tcp/tcp_socket.cc:179] Listen] Failed to call bind, url: 127.0.0.1:28130"
+    )
+    output.show_findings([make("port-in-use", lang="en", values={"port": 28130}, evidence=text)], 0)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "evidence | 04:06:17 WARNING DISTRIBUTED Listen: Failed to call bind, url: 127.0.0.1:28130" in shown
+
+
+def test_long_evidence_keeps_the_line_that_states_the_error(capsys: pytest.CaptureFixture[str]) -> None:
+    message = "For primitive[Gather], the axis must be in [-2,2], but got 7. " + "more of it " * 5
+    rows = [f"  row {number}" for number in range(40)]
+    rows[20] = f"ValueError: {message}"
+    values = {"op": "Gather", "message": message}
+    output.show_findings([make("operator-parameter", lang="en", values=values, evidence="\n".join(rows))], 0)
+    shown = capsys.readouterr().out
+    assert " ".join(f"| ValueError: {message}".split()) in " ".join(shown.split())
+    assert "… 15 lines …" in shown and "… 12 lines …" in shown
+    assert "row 4\n" in shown and "row 5\n" not in shown and "row 32\n" not in shown and "row 39\n" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_a_lone_process_is_no_missing_rank_and_its_traceback_is_an_error(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rank = RankState(None, None, "unknown", None, "killed", -11, None, None, {"ERROR": 2}, tracebacks=1)
+    report.show(Diagnosis("failed", None, (rank,), (), str(home)))
+    first, _, row = capsys.readouterr().out.splitlines()[:3]
+    assert first == "FAILED  1 process"
+    assert row.split() == ["process", "killed", "-11", "3"]
+
+
 def test_orphans_of_nobody(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mswb.jobs.orphans.find_foreign_orphans", list)
     monkeypatch.setattr("mswb.jobs.orphans.find_own_orphans", lambda settings: [])
