@@ -28,7 +28,7 @@ from mswb.launch import hang, health
 from mswb.launch.clocks import measure_clocks
 from mswb.launch.discover import LogSet, discover
 from mswb.launch.evidence import Evidence, gather
-from mswb.launch.failures import Failure, read_failures
+from mswb.launch.failures import ASYNC_CODE, Failure, read_failures
 from mswb.launch.records import iso
 from mswb.launch.scan import scan_files
 from mswb.launch.unwrap import Origin, unwrap, with_stamps
@@ -38,6 +38,7 @@ from mswb.launch.views import (
     build_views,
     end_time,
     last_words,
+    pid_of,
     said_goodbye,
     silent_failure,
     states,
@@ -61,7 +62,8 @@ _ROLE_ORDER = {"worker": 0, "unknown": 0, "merged": 1, "scheduler": 2, "launcher
 class RankState:
     """One process in the report. Times are ISO 8601 on the node's clock; ``exit_code`` is negative for a signal.
 
-    ``loss`` is None when it is no finite number; ``bad_losses`` counts the lines with such a loss.
+    ``loss`` is None when it is no finite number; ``bad_losses`` counts the lines with such a loss. ``tracebacks`` stops
+    counting at some thousands.
     """
 
     rank: int | None
@@ -78,6 +80,7 @@ class RankState:
     step: int | None = None
     loss: float | None = None
     bad_losses: int = 0
+    tracebacks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +208,7 @@ def _candidates(views: Sequence[View], evidence: Evidence, now: float, clocks: d
 def _own_failures(views: Sequence[View], evidence: Evidence) -> list[tuple[View, Failure]]:
     """Every failure that a process tells of, and every death without a word."""
     told_of = ((view, failure) for view in views for failure in view.failures if not _outlived(view, failure))
-    found = [(view, _late(failure, view, evidence)) for view, failure in told_of]
+    found = [(view, _late(_with_rank(failure, views), view, evidence)) for view, failure in told_of]
     silent = [view for view in views if view.silent_death]
     told = [failure for _, failure in found if failure.kind == "root"]
     for view in silent:
@@ -226,12 +229,26 @@ def _outlived(view: View, failure: Failure) -> bool:
     return view.exit_code == 0 or (view.exit_code is None and said_goodbye(view))
 
 
+def _with_rank(failure: Failure, views: Sequence[View]) -> Failure:
+    """What the launcher reports of a worker, with the rank whose process it names."""
+    pid = failure.values.get("pid")
+    workers = (view for view in views if pid is not None and view.role == "worker")
+    rank = next((view.rank for view in workers if pid_of(view) == pid), None)
+    return failure if rank is None else replace(failure, values={**failure.values, "who": f"rank {rank}"})
+
+
 def _late(failure: Failure, view: View, evidence: Evidence) -> Failure:
     """An asynchronous error that was reported when the script had already ended well is a finding of its own."""
-    ended_well = view.exit_code == 0 or (view.exit_code is None and evidence.exit_code == 0)
-    if ended_well and "WorkerJoin failed:" in failure.evidence:
-        return replace(failure, code="async-error-after-success")
-    return failure
+    code = evidence.exit_code if view.exit_code is None else view.exit_code
+    if code == 0 and "WorkerJoin failed:" in failure.evidence:
+        return replace(failure, code=ASYNC_CODE)
+    if code is None or failure.code != ASYNC_CODE:
+        return failure
+    if failure.plain_code != ASYNC_CODE:
+        return replace(failure, code=failure.plain_code)
+    message = failure.evidence.partition("\n")[0].rpartition("WorkerJoin failed: ")[2]
+    values = {"exception": "an asynchronous error", "message": message, **failure.values}
+    return replace(failure, code="script-exception", values=values)
 
 
 def _tier(view: View, failure: Failure, own: Sequence[tuple[View, Failure]]) -> int:
@@ -334,7 +351,7 @@ def _verdict(root: _Candidate | None, views: Sequence[View], evidence: Evidence,
 
 def _verdict_of_words(views: Sequence[View], now: float) -> Verdict:
     """Without any exit code: all ranks said goodbye, or a log still grows, or nothing can be said."""
-    workers = [view for view in views if view.role == "worker" and view.scan.lines]
+    workers = [view for view in views if view.role == "worker"]
     if workers and (health.all_unregistered(views) or all(said_goodbye(view) for view in workers)):
         return "succeeded"
     if any(now - view.file.mtime < FRESH_S for view in views):
@@ -379,7 +396,7 @@ def _who(view: View) -> dict[str, Any]:
     """The process in a title: its rank, else its role."""
     if view.rank is not None:
         return {"rank": view.rank, "who": f"rank {view.rank}"}
-    return {"who": "process" if view.role in ("unknown", "merged") else view.role}
+    return {"who": "process" if view.plain or view.role in ("unknown", "merged") else view.role}
 
 
 def _others(
@@ -416,7 +433,8 @@ def _ranks(
 ) -> Iterator[RankState]:
     running = verdict == "running"
     silent = {} if root is None or root.failure.code != "hang" else {root.view.file.path: now}
-    all_states = list(states(views, root.view if root is not None else None, running, silent))
+    well = verdict == "succeeded"
+    all_states = list(states(views, root.view if root is not None else None, running, silent, well=well))
     order = sorted(range(len(views)), key=lambda index: _rank_order(views[index]))
     size = health.tail_size(len(views))
     for index in order:
@@ -437,7 +455,7 @@ def _rank(view: View, state: State, root: _Candidate | None, tail: int) -> RankS
     return RankState(
         rank=view.rank,
         node=view.node,
-        role="unknown" if view.role == "merged" else view.role,
+        role="unknown" if view.plain or view.role == "merged" else view.role,
         file=view.file.path,
         state=state,
         exit_code=view.exit_code,
@@ -449,4 +467,5 @@ def _rank(view: View, state: State, root: _Candidate | None, tail: int) -> RankS
         step=progress.step.step if progress is not None and progress.step is not None else None,
         loss=loss if loss is not None and isfinite(loss) else None,
         bad_losses=view.scan.hit_counts.get(NOT_A_NUMBER, 0),
+        tracebacks=len(view.scan.tracebacks),
     )

@@ -34,6 +34,8 @@ CLUSTER_CODES = frozenset(
     {"cluster-timeout", "wrong-worker-count", "cluster-peer-lost", "scheduler-lost", "worker-exit", "job-exit"}
 )
 """What a process says when another one failed."""
+ASYNC_CODE = "async-error-after-success"
+_WORKER_EXIT = re.compile(r"Worker process (?P<pid>\d+) exit with exception\. Error code: (?P<code>-?\d+)")
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<|^mindspore/")
 _ASYNC = re.compile(r"\] WorkerJoin\] WorkerJoin failed: ")
 _FATAL = re.compile(r"Fatal Python error: (.*)$")
@@ -64,7 +66,8 @@ class Place:
 class Failure:
     """One failure as one log tells it. ``line`` is that of the statement itself; ``time`` is in microseconds on the
     node's own clock, taken from the record before it where it has none. ``survived``: steps of the
-    training follow it in the log."""
+    training follow it in the log. ``plain_code``: the code that an asynchronous error has when the process ended badly.
+    """
 
     code: str
     kind: Kind
@@ -77,6 +80,7 @@ class Failure:
     severity: Severity | None = None
     hint: Mapping[Language, str] = field(default_factory=dict)
     survived: bool = False
+    plain_code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ def _asynchronous(found: Sequence[Failure]) -> tuple[Failure, ...]:
     """PyNative's worker thread tells at exit what went wrong in it; a script that met the error told it before."""
     told = any(failure.kind == "root" and not _ASYNC.search(failure.evidence) for failure in found)
     return tuple(
-        replace(failure, code="async-error-after-success", kind="wrapper" if told else "root")
+        replace(failure, code=ASYNC_CODE, plain_code=failure.code, kind="wrapper" if told else "root")
         if failure.evidence and _ASYNC.search(failure.evidence.partition("\n")[0])
         else failure
         for failure in found
@@ -254,12 +258,18 @@ def _from_signature(block: Block, scan: FileScan) -> Failure | None:
     time = block.record.time if block.record is not None else time_before(scan.path, block.offset)
     kind: Kind = "root" if signature.kind == "root" else "victim" if signature.kind == "victim" else "wrapper"
     text = block.record.text if block.record is not None and line is block.lines[0] else line.text
-    values = {"message": text[:300], **(place.values() if place else {}), **match.values}
+    values = {"message": text[:300], **(place.values() if place else {}), **match.values, **_of_worker(text)}
     return Failure(
         signature.code, kind, signature.priority, line.number, line.offset, time, _evidence(block, line.number),
         _with_path(values, block),
         signature.severity, signature.hint,
     )  # fmt: skip
+
+
+def _of_worker(text: str) -> dict[str, Any]:
+    """Whom msrun speaks of when it reports a worker's end: not of itself."""
+    found = _WORKER_EXIT.search(text)
+    return {"who": "a worker", "pid": int(found["pid"]), "exit_code": int(found["code"])} if found else {}
 
 
 def _best_match(block: Block) -> tuple[Match, Line] | None:

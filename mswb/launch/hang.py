@@ -13,7 +13,7 @@ from typing import Any
 from mswb.launch.evidence import Evidence
 from mswb.launch.failures import Failure, read_part
 from mswb.launch.progress import parse_step
-from mswb.launch.views import View, last_words, local_us, said_goodbye, tail
+from mswb.launch.views import View, last_words, local_us, own_words, said_goodbye, tail
 
 MIN_SILENCE_S = 5.0
 """A shorter silence at a stop is no sign of a hang."""
@@ -86,6 +86,9 @@ def as_failure(suspect: Suspect, code: str) -> Failure:
     if standing is not None and (place := standing.place) is not None:
         values |= {**place.values(), "place": f"at {place.function} ({place.file}:{place.line})"}
     line, offset, evidence = last_words(view)
+    own = own_words(view)
+    if own and own != evidence:
+        evidence = f"{own}\n…\n{evidence}"
     if standing is not None:
         line, offset, evidence = standing.line, standing.offset, standing.evidence
     last = view.process.last_output if view.process is not None else None

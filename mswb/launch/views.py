@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from mswb.files.safety import decode, printable
 from mswb.jobs.spec import ADOPTED, ProcessStatus
-from mswb.launch.discover import LogFile, LogSet, rank_of, read_head
+from mswb.launch.discover import LogFile, LogSet, rank_of, read_head, role_from_text
 from mswb.launch.evidence import Evidence
 from mswb.launch.failures import Failure, Told, read_part, signal_name
 from mswb.launch.records import parse_record
@@ -25,7 +25,7 @@ STALE_US = 2_000_000
 @dataclass(frozen=True, slots=True)
 class View:
     """One process. ``exit_code`` is negative for a signal; ``cleaned_up``: it was ended after another's failure, or by
-    a stop, so its own end says nothing."""
+    a stop, so its own end says nothing; ``plain``: its console is all there is, and no launcher wrote it."""
 
     file: LogFile
     scan: FileScan
@@ -36,6 +36,7 @@ class View:
     process: ProcessStatus | None = None
     cleaned_up: bool = False
     failures: tuple[Failure, ...] = field(default=())
+    plain: bool = False
 
     @property
     def role(self) -> str:
@@ -63,7 +64,12 @@ def build_views(logs: LogSet, scans: Sequence[FileScan], told: Sequence[Told], e
         View(file, nothing(file.path), Told((), None), file.rank_hint, _host(evidence))
         for file in _lost(logs, evidence)
     )
-    return _with_job_code([_with_end(view, evidence) for view in (*bare, *lost)], evidence)
+    views = _with_job_code([_with_end(view, evidence) for view in (*bare, *lost)], evidence)
+    return [replace(views[0], plain=True)] if len(views) == 1 and _is_plain(views[0]) else views
+
+
+def _is_plain(view: View) -> bool:
+    return view.role == "launcher" and role_from_text(read_head(view.file.path, HEAD_BYTES)) != "launcher"
 
 
 def _lost(logs: LogSet, evidence: Evidence) -> Iterator[LogFile]:
@@ -149,6 +155,13 @@ def last_words(view: View) -> tuple[int, int, str]:
     return 1, 0, ""
 
 
+def own_words(view: View) -> str:
+    """The last line that the script itself printed, as far as the end of the log holds one; else empty."""
+    lines = (line.rstrip("\r") for line in reversed(tail(view).split("\n")[1:]))
+    own = (line for line in lines if line.strip() and not line.startswith("[") and parse_record(line) is None)
+    return printable(next(own, ""), 600)
+
+
 def _first_error(view: View) -> tuple[int, int, str, int] | None:
     """(number, offset, text, time) of the first ERROR record that is not known to be harmless."""
     for number, offset in view.scan.error_records:
@@ -184,8 +197,10 @@ def pid_of(view: View) -> int | None:
     return None
 
 
-def states(views: Sequence[View], root: View | None, running: bool, silent: Mapping[str, float]) -> Iterator[State]:
-    """The state of each view, in order."""
+def states(
+    views: Sequence[View], root: View | None, running: bool, silent: Mapping[str, float], *, well: bool = False
+) -> Iterator[State]:
+    """The state of each view, in order; ``well``: the whole run ended well."""
     for view in views:
         if view.cleaned_up or (view.exit_code or 0) < 0:
             yield "killed"
@@ -197,6 +212,8 @@ def states(views: Sequence[View], root: View | None, running: bool, silent: Mapp
             yield "silent"
         elif running:
             yield "running" if view.scan.lines else "starting"
+        elif well:
+            yield "ended"
         else:
             yield "unknown"
 
