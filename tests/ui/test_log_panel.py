@@ -14,7 +14,7 @@ from mswb.ui.glyphs import set_ascii
 from mswb.ui.widgets.log import LogPanel
 from mswb.ui.widgets.log.paint import name_of
 from mswb.ui.widgets.log.status import LogState, parts_of
-from tests.ui.logviews import LARGE, LogApp, shown
+from tests.ui.logviews import LARGE, LogApp, Shown, shown
 from tests.unit.launch.logview.logs import TRACEBACK, append, cpp, write
 
 pytestmark = pytest.mark.asyncio
@@ -308,3 +308,13 @@ async def test_the_panel_is_found_by_its_messages(tmp_path: Path) -> None:
     async with shown(path) as log:
         [told] = {event.control for event in log.app.told if isinstance(event, LogPanel.Position)}
         assert told is log.app.panel
+
+
+async def test_a_log_that_is_followed_before_anything_is_drawn_is_opened(tmp_path: Path) -> None:
+    app = LogApp(tmp_path, Options())
+    one = write(tmp_path / "a.log", "first\nlast\n")
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.panel.follow(True)
+        app.panel.open([ShownLog(str(one))])
+        log = Shown(app, pilot)
+        await log.until(lambda: app.panel.body is not None and "last" in log.screen())

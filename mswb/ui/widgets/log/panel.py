@@ -98,15 +98,20 @@ class LogPanel(Widget):
         """Put the real thing in the place of the empty one."""
         if not self.is_attached:
             return
-        empty = self.query_one(LogEmpty)
-        body = self._body = kind(self.context, self)
+        body = kind(self.context, self)
         self.mount(body)
+        body.call_later(self._take_over, body)  # it comes behind the mounting; before, nothing can be drawn
+
+    def _take_over(self, body: LogBody) -> None:
+        """The real thing is mounted: have it do what was asked for meanwhile."""
+        empty = self.query_one(LogEmpty)
+        self._body = body
         if empty.has_focus:
             self.call_after_refresh(body.view.focus)
         empty.display = False
-        for call in self._waiting:
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
             call(body)
-        self._waiting.clear()
 
 
 class LogEmpty(Static, can_focus=True):
