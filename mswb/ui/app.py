@@ -65,7 +65,8 @@ class Workbench(App[int]):
         super().__init__(driver_class=kind)
         set_ascii(options.ascii)
         choose_language(settings["lang"])
-        self.context = Context(settings, folder, self._tasks(), options, target)
+        tasks = Tasks(self._deliver, lambda: self.main.draw_tabs(), self.show_problem)
+        self.context = Context(settings, folder, tasks, options, target)
         self.session = session.load(settings)
         self.main = MainScreen(self.context, HeaderState(home_relative(folder)))
         self.sample: Sample | None = None
@@ -75,9 +76,6 @@ class Workbench(App[int]):
         wanted = (options.theme, settings["theme"], self.session.theme)
         self.theme_names, problems = apply_themes(self, settings, wanted)
         self._problems = (*problems, *apply_keys(self, settings))
-
-    def _tasks(self) -> Tasks:
-        return Tasks(self._deliver, lambda: self.main.draw_tabs(), self.show_problem)
 
     def get_default_screen(self) -> Screen[Any]:
         return self.main
@@ -137,7 +135,7 @@ class Workbench(App[int]):
 
     async def action_pane(self, name: str) -> None:
         """Show a pane."""
-        await self.main.show_pane(name)
+        await self.main.choose_pane(name)
 
     def open_path(self, path: Path) -> None:
         """Show a file or folder in the pane that its content belongs to."""
@@ -203,10 +201,11 @@ class Workbench(App[int]):
         self.push_screen(DrawerScreen(self.context))
 
     def action_devices(self) -> None:
-        """Open the counters of this host."""
+        """Open the counters of this host, once."""
         from mswb.ui.screens.devices import DevicesScreen
 
-        self.push_screen(DevicesScreen(self.context, self.sample, self.history))
+        if not isinstance(self.screen, DevicesScreen):
+            self.push_screen(DevicesScreen(self.context, self.sample, self.history))
 
     def action_keys(self) -> None:
         """Open the help."""

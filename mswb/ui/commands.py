@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from mswb.findings import language, load_catalogue, make
+from mswb.ui import keymap
 
 if TYPE_CHECKING:
     from mswb.ui.app import Workbench
@@ -35,14 +36,14 @@ class WorkbenchCommands(Provider):
         return cast("Workbench", self.app)
 
     def _commands(self) -> Iterator[Command]:
-        screen = self.screen
         seen: set[str] = set()
-        for key, active in screen.active_bindings.items():
-            name = active.binding.id or active.binding.action
-            if active.enabled and active.binding.description and name not in seen:
+        active_ones = sorted(self.screen.active_bindings.items(), key=lambda one: not one[1].binding.show)
+        for key, active in active_ones:  # first what the key bar offers, then cursor keys and the like
+            name, words = active.binding.id or active.binding.action, keymap.words_of(active.binding)
+            if active.enabled and words and name not in seen:
                 seen.add(name)
                 display = self.app.get_key_display(active.binding)
-                yield active.binding.description, f"{display}  {name}", partial(self._press, key)
+                yield words, f"{display}  {name}", partial(self._press, key)
         for theme in self._workbench.theme_names:
             yield f"Theme: {theme}", "use this theme from now on", partial(self._workbench.choose_theme, theme)
 

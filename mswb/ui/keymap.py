@@ -36,6 +36,24 @@ class Key:
         return self.zh if language() == "zh" else self.help
 
 
+CHARACTERS = {
+    "slash": "/",
+    "question_mark": "?",
+    "colon": ":",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "ampersand": "&",
+    "exclamation_mark": "!",
+    "asterisk": "*",
+    "equals_sign": "=",
+    "plus": "+",
+    "minus": "-",
+}
+"""What Textual's names of keys stand for, where they type something."""
+
+
 @lru_cache(maxsize=1)
 def contexts() -> tuple[str, ...]:
     """The names of all contexts."""
@@ -58,9 +76,15 @@ def bindings(context: str) -> list[Any]:
     ]
 
 
+def words_of(binding: Binding) -> str:
+    """What a binding does, in the language of this process (which may be chosen after the classes are made)."""
+    key = _by_id().get(binding.id or "")
+    return key.words() if key is not None else binding.description
+
+
 def overrides(table: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
     """The user's ``[keys]`` as a Textual key map, and a sentence for each entry that can't be used."""
-    known = {key.id for context in contexts() for key in keys_of(context)}
+    known = _by_id()
     usable: dict[str, str] = {}
     problems: list[str] = []
     for name, value in table.items():
@@ -71,6 +95,11 @@ def overrides(table: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]
         else:
             usable[name] = value
     return usable, tuple(problems)
+
+
+@lru_cache(maxsize=1)
+def _by_id() -> Mapping[str, Key]:
+    return {key.id: key for context in contexts() for key in keys_of(context)}
 
 
 def _key(context: str, name: str, raw: Mapping[str, Any]) -> Key:

@@ -31,7 +31,9 @@ def picture(app: Any) -> str:
     strips = app.screen._compositor.render_strips()[: app.size.height]
     rows = [strip.text.rstrip() for strip in strips]
     runs = [list(_runs(strip)) for strip in strips]
-    names = {style: _name(number) for number, style in enumerate(dict.fromkeys(style for row in runs for style, _ in row))}
+    names = {
+        style: _name(number) for number, style in enumerate(dict.fromkeys(style for row in runs for style, _ in row))
+    }
     styles = [f"{name} {style}" for style, name in names.items()]
     looks = [" ".join(f"{names[style]}{width}" for style, width in row) for row in runs]
     return "\n".join([f"{app.size.width}x{app.size.height}", *rows, "", *styles, "", *_numbered(looks)]) + "\n"
@@ -103,7 +105,9 @@ def _cells(styles: Sequence[str], cells: Sequence[str]) -> dict[int, list[tuple[
         numbers, *runs = line.split(" ")
         first, _, last = numbers.partition("-")
         for number in range(int(first), int(last or first) + 1):
-            found[number] = [(known[run.rstrip("0123456789")], int(run.lstrip("abcdefghijklmnopqrstuvwxyz"))) for run in runs]
+            found[number] = [
+                (known[run.rstrip("0123456789")], int(run.lstrip("abcdefghijklmnopqrstuvwxyz"))) for run in runs
+            ]
     return found
 
 

@@ -226,7 +226,7 @@ class CurvesScreen(PacedScreen[None]):
         self.app.notify(printable(finding.title), severity="error", markup=False)
 
     def _draw(self) -> None:
-        if not self.is_mounted:
+        if not self.is_attached:
             return
         self.query_one("#curves-title", Static).update(title_text(self.state))
         self.query_one("#curves-status", Static).update(Text(status_text(self.state), no_wrap=True))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widgets import OptionList, Static
+from textual.widgets import Static
 from textual.widgets.option_list import Option
 
 from mswb.files.safety import printable
@@ -20,7 +20,9 @@ from mswb.ui.glyphs import bar, glyph
 from mswb.ui.messages import OpenPath, ShowFindings
 from mswb.ui.screens.base import PacedModal
 from mswb.ui.tasks import Task, Ticket
+from mswb.ui.widgets.choices import Choices
 from mswb.ui.widgets.keybar import KeyBar
+from mswb.ui.widgets.table.units import age_text
 
 RUNS = 20
 PERIOD_S = 1.0
@@ -63,16 +65,16 @@ class DrawerScreen(PacedModal[None]):
         self.context = context
         self._tasks: tuple[Task[Any], ...] = ()
         self._runs: tuple[RunLine, ...] = ()
-        self._drawn: tuple[str, ...] = ()
+        self._drawn: tuple[str, ...] | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static("Jobs", id="drawer-title", markup=False)
-            yield OptionList(id="drawer-list", markup=False)
+            yield Choices(id="drawer-list", markup=False)
             yield KeyBar()
 
     def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
+        self.query_one(Choices).focus()
         self.set_interval(PERIOD_S, self._look)
         self._look()
 
@@ -102,7 +104,7 @@ class DrawerScreen(PacedModal[None]):
         if lines == self._drawn:
             return
         self._drawn = lines
-        listed = self.query_one(OptionList)
+        listed = self.query_one(Choices)
         chosen = listed.highlighted or 0
         listed.clear_options()
         listed.add_options([Option(Text(line)) for line in lines])
@@ -112,7 +114,7 @@ class DrawerScreen(PacedModal[None]):
         )
 
     def _chosen(self) -> Task[Any] | RunLine | None:
-        index = self.query_one(OptionList).highlighted
+        index = self.query_one(Choices).highlighted
         rows: list[Task[Any] | RunLine] = [*self._tasks, *self._runs]
         return rows[index] if index is not None and index < len(rows) else None
 
@@ -139,12 +141,12 @@ class DrawerScreen(PacedModal[None]):
 
     def action_down(self) -> None:
         """The next line; the last one is the end."""
-        listed = self.query_one(OptionList)
+        listed = self.query_one(Choices)
         listed.highlighted = min((listed.highlighted or 0) + 1, listed.option_count - 1)
 
     def action_up(self) -> None:
         """The line before; the first one is the end."""
-        listed = self.query_one(OptionList)
+        listed = self.query_one(Choices)
         listed.highlighted = max((listed.highlighted or 0) - 1, 0)
 
     def action_close(self) -> None:
@@ -155,7 +157,7 @@ def task_line(task: Task[Any]) -> str:
     """One task: state, title, how far, how long, how long still."""
     progress = task.ticket.progress
     said = task.finding.title if task.finding is not None else task.title
-    parts = [f"{glyph(_GLYPHS[task.state])} {task.state:<10} {printable(said)}"]
+    parts = [f" {glyph(_GLYPHS[task.state])} {task.state:<10} {printable(said)}"]
     if task.state == "running" and progress is not None:
         share = progress.share
         parts.append(f"{bar(share, 10)} {share:.0%}" if share is not None else f"{progress.done:,.0f} {progress.unit}")
@@ -170,4 +172,4 @@ def task_line(task: Task[Any]) -> str:
 def run_line(run: RunLine) -> str:
     """One run: state, id, title, age."""
     sign = glyph(_GLYPHS.get(run.state, "lost"))
-    return f"{sign} {run.state:<10} {run.run_id}  {printable(run.title)}  {run.age_s / 60:.0f} min ago"
+    return f" {sign} {run.state:<10} {run.run_id}  {printable(run.title)}  {age_text(run.age_s)} ago"

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.visual import VisualType
-from textual.widgets import OptionList, Static
+from textual.widgets import Static
 from textual.widgets.option_list import Option
 
 from mswb.findings import Finding
@@ -17,6 +17,7 @@ from mswb.ui import keymap
 from mswb.ui.finding_text import details, markdown, summary
 from mswb.ui.messages import Copy, OpenPlace
 from mswb.ui.screens.base import PacedModal
+from mswb.ui.widgets.choices import Choices
 from mswb.ui.widgets.keybar import KeyBar
 
 
@@ -40,20 +41,20 @@ class FindingsScreen(PacedModal[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(self._title, id="findings-title", markup=False)
-        yield OptionList(*(Option(_line(one)) for one in self._findings), id="findings-list", markup=False)
+        yield Choices(*(Option(_line(one)) for one in self._findings), id="findings-list", markup=False)
         with VerticalScroll(id="findings-scroll"):
             yield Static("", classes="detail", markup=False)
         yield KeyBar()
 
     def on_mount(self) -> None:
-        listed = self.query_one(OptionList)
+        listed = self.query_one(Choices)
         listed.highlighted = 0 if self._findings else None
         listed.focus()
 
     @property
     def chosen(self) -> Finding | None:
         """The finding under the cursor."""
-        index = self.query_one(OptionList).highlighted
+        index = self.query_one(Choices).highlighted
         return self._findings[index] if index is not None else None
 
     def on_option_list_option_highlighted(self) -> None:
@@ -71,7 +72,7 @@ class FindingsScreen(PacedModal[None]):
 
     def action_details(self) -> None:
         """Give the details the whole screen, or half of it again."""
-        listed = self.query_one(OptionList)
+        listed = self.query_one(Choices)
         listed.display = not listed.display
         (listed if listed.display else self.query_one(VerticalScroll)).focus()
 
@@ -92,27 +93,27 @@ class FindingsScreen(PacedModal[None]):
 
     def action_close(self) -> None:
         """Leave, or show the list again."""
-        if self.query_one(OptionList).display:
+        if self.query_one(Choices).display:
             self.dismiss()
         else:
             self.action_details()
 
     def action_down(self) -> None:
         """The next line; the last one is the end."""
-        listed = self.query_one(OptionList)
+        listed = self.query_one(Choices)
         listed.highlighted = min((listed.highlighted or 0) + 1, listed.option_count - 1)
 
     def action_up(self) -> None:
         """The line before; the first one is the end."""
-        listed = self.query_one(OptionList)
+        listed = self.query_one(Choices)
         listed.highlighted = max((listed.highlighted or 0) - 1, 0)
 
     def action_top(self) -> None:
-        self.query_one(OptionList).action_first()
+        self.query_one(Choices).action_first()
 
     def action_bottom(self) -> None:
-        self.query_one(OptionList).action_last()
+        self.query_one(Choices).action_last()
 
 
 def _line(finding: Finding) -> VisualType:
-    return Text(summary(finding))
+    return Text(f" {summary(finding)}")

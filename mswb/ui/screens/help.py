@@ -50,7 +50,9 @@ class HelpScreen(PacedModal[None]):
         yield Static("帮助" if language() == "zh" else "Help", id="help-title", markup=False)
         with VerticalScroll():
             yield Static(help_text(self._shown, self._displays, ""), id="help-text", markup=False)
-        yield Input(placeholder="筛选按键" if language() == "zh" else "filter the keys", compact=True)
+        line = Input(placeholder="筛选按键" if language() == "zh" else "filter the keys", compact=True)
+        line.cursor_blink = False  # an idle screen sends nothing
+        yield line
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -92,23 +94,5 @@ def _holds(key: Key, words: str) -> bool:
     return wanted in f"{key.id} {key.help} {key.zh} {key.keys}".casefold()
 
 
-_NAMES = {
-    "slash": "/",
-    "question_mark": "?",
-    "colon": ":",
-    "less_than_sign": "<",
-    "greater_than_sign": ">",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "left_curly_bracket": "{",
-    "right_curly_bracket": "}",
-    "ampersand": "&",
-    "exclamation_mark": "!",
-    "equals_sign": "=",
-    "plus": "+",
-    "minus": "-",
-}
-
-
 def _plain(key: Key) -> str:
-    return " ".join(_NAMES.get(name, name) for name in key.keys.split(","))
+    return " ".join(keymap.CHARACTERS.get(name, name) for name in key.keys.split(","))

@@ -67,6 +67,12 @@ class MainScreen(PacedScreen[None]):
             self.call_after_refresh(self._focus_in, found)
         return found
 
+    async def choose_pane(self, name: str) -> None:
+        """Leave what lies over the panes, and bring one to the front."""
+        while self.app.screen is not self:
+            self.app.pop_screen()
+        await self.show_pane(name)
+
     def _focus_in(self, pane: Pane) -> None:
         """Focus what had the focus when the pane was last in front, else its first part that takes it."""
         chosen = self._focus.get(pane.id)

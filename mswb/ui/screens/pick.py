@@ -9,11 +9,12 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.widgets import OptionList, Static
+from textual.widgets import Static
 from textual.widgets.option_list import Option
 
 from mswb.ui import keymap
 from mswb.ui.screens.base import PacedModal
+from mswb.ui.widgets.choices import Choices
 from mswb.ui.widgets.keybar import KeyBar
 
 
@@ -54,19 +55,19 @@ class Pick(PacedModal["Picked | None"]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(self._title, id="pick-title", markup=False)
-            yield OptionList(
+            yield Choices(
                 *(Option(Text(row.title, no_wrap=True, overflow="ellipsis")) for row in self._rows), markup=False
             )
             yield Static(id="pick-detail", markup=False)
             yield KeyBar()
 
     def on_mount(self) -> None:
-        listed = self.query_one(OptionList)
+        listed = self.query_one(Choices)
         listed.highlighted = self._chosen if self._rows else None
         listed.focus()
 
     def _current(self) -> Row | None:
-        listed = self.query_one_optional(OptionList)
+        listed = self.query_one_optional(Choices)
         index = listed.highlighted if listed is not None else None
         return self._rows[index] if index is not None else None
 
@@ -87,26 +88,26 @@ class Pick(PacedModal["Picked | None"]):
 
     def action_choose(self) -> None:
         """Take the row under the cursor."""
-        index = self.query_one(OptionList).highlighted
+        index = self.query_one(Choices).highlighted
         self.dismiss(Picked(index) if index is not None else None)
 
     def action_delete(self) -> None:
         """Delete the row under the cursor."""
-        index = self.query_one(OptionList).highlighted
+        index = self.query_one(Choices).highlighted
         if index is not None:
             self.dismiss(Picked(index, delete=True))
 
     def action_down(self) -> None:
         """To the next row."""
-        self.query_one(OptionList).action_cursor_down()
+        self.query_one(Choices).action_cursor_down()
 
     def action_up(self) -> None:
         """To the previous row."""
-        self.query_one(OptionList).action_cursor_up()
+        self.query_one(Choices).action_cursor_up()
 
     def action_edge(self, end: bool) -> None:
         """To the first or last row."""
-        listed = self.query_one(OptionList)
+        listed = self.query_one(Choices)
         listed.action_last() if end else listed.action_first()
 
     def action_close(self) -> None:

@@ -114,11 +114,11 @@ def render_curve(
     return _filled([*labels, *body, axis, _bottom(shown, frame, cursor, width)], width, height)
 
 
-def short(value: float) -> str:
-    """A number in at most :data:`LABEL_CELLS` cells."""
+def short(value: float, most: int = 5) -> str:
+    """A number with at most ``most`` digits, in at most :data:`LABEL_CELLS` cells."""
     if not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    texts = (f"{value:.{digits}g}" for digits in (5, 4, 3, 2))
+    texts = (f"{value:.{digits}g}" for digits in range(most, 1, -1))
     return next((text for text in texts if len(text) <= LABEL_CELLS), f"{value:.1g}")
 
 
@@ -256,7 +256,7 @@ def _label(one: Drawn, number: int, ascii: bool, signs: Signs) -> str:
 
 
 def _place(point: Point) -> str:
-    return f"{short(point.value)} @{short(point.step)}"
+    return f"{short(point.value, 4)} @{short(point.step)}"
 
 
 def _bottom(shown: Sequence[Drawn], frame: _Frame, cursor: float | None, width: int) -> str:

@@ -11,6 +11,8 @@ from textual.binding import ActiveBinding
 from textual.screen import Screen
 from textual.widget import Widget
 
+from mswb.ui import keymap
+
 KEPT = ("app.help", "app.quit", "form.help", "form.close")
 """Always shown, at the right end."""
 
@@ -45,14 +47,24 @@ class KeyBar(Widget):
             Entry(
                 active.binding.key,
                 self.app.get_key_display(active.binding),
-                active.binding.description,
+                keymap.words_of(active.binding),
                 active.binding.id in KEPT,
             )
-            for active in wanted(screen.active_bindings.values())
+            for active in wanted(self._reachable(screen))
         )
         if entries != self._shown:
             self._shown = entries
             self.refresh()
+
+    @staticmethod
+    def _reachable(screen: Screen[object]) -> list[ActiveBinding]:
+        """The active bindings, without those whose key types something where the focus is."""
+        focused = screen.focused
+        return [
+            active
+            for key, active in screen.active_bindings.items()
+            if focused is None or not focused.check_consume_key(key, keymap.CHARACTERS.get(key))
+        ]
 
     def _fitting(self) -> list[Entry]:
         """What fits: the last entries (help, quit) are kept, the others as far as there is room."""

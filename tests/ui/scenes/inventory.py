@@ -22,14 +22,26 @@ def item(kind: str, path: str, size: int, detail: str, status: str = "", age: fl
 CACHE = (
     item("mindrecord", "data/train.mindrecord", 812 * MIB, "50,000 rows, 3 fields, index beside it", files=2),
     item("mindrecord", "data/val.mindrecord", 4096, "ends within a page", "truncated", 90),
-    item("tfrecord", "data/imagenet/part-00017-of-01024.tfrecord", 144 * MIB, "first record good, 1,281 bytes", age=9e5),
+    item(
+        "tfrecord", "data/imagenet/part-00017-of-01024.tfrecord", 144 * MIB, "first record good, 1,281 bytes", age=9e5
+    ),
     item("checkpoint", "out/resnet-90_625.ckpt", 98 * MIB, "161 parameters", age=86_400 * 40),
     item("npy", "data/标签/训练集标签.npy", 391 * 1024, "int64 (50000,)"),
-    item("tfrecord", "data/lfs.tfrecord", 130, "a pointer: the file itself was not fetched (git lfs pull)", "lfs-pointer"),
-    item("csv", "a very long name of a table that nobody can read to its end without a wide screen.csv", 12, "2 columns"),
+    item(
+        "tfrecord", "data/lfs.tfrecord", 130, "a pointer: the file itself was not fetched (git lfs pull)", "lfs-pointer"
+    ),
+    item(
+        "csv", "a very long name of a table that nobody can read to its end without a wide screen.csv", 12, "2 columns"
+    ),
 )
 PROFILE = (
-    item("mindspore-profile", "prof/node1_6906_20261130040509433_ascend_ms", 31 * MIB, "MindSpore 2.10 on Ascend, rank 0", files=14),
+    item(
+        "mindspore-profile",
+        "prof/node1_6906_20261130040509433_ascend_ms",
+        31 * MIB,
+        "MindSpore 2.10 on Ascend, rank 0",
+        files=14,
+    ),
     item("chrome-trace", "prof/trace.json", 9 * MIB, "Chrome trace, complete events"),
 )
 MODELS = (
@@ -39,7 +51,12 @@ MODELS = (
     item("ms", "models/net.ms", 12 * MIB, "MindSpore Lite 2.3"),
 )
 NOTES = (
-    make("inventory-unreadable", where=Where(file=f"{PROJECT}/data/locked"), values={"path": f"{PROJECT}/data/locked", "reason": "Permission denied"}, lang="en"),
+    make(
+        "inventory-unreadable",
+        where=Where(file=f"{PROJECT}/data/locked"),
+        values={"path": f"{PROJECT}/data/locked", "reason": "Permission denied"},
+        lang="en",
+    ),
 )
 
 
@@ -56,7 +73,8 @@ def shows(pane: str, state: InventoryState, *keys: str, **named: object) -> Scen
     async def play(stage: Stage) -> None:
         stage.pane.show(state)
         await stage.settled()
-        stage.pane.table.focus()
+        if not state.details:
+            stage.pane.table.focus()
         await stage.press(*keys)
 
     return Scene(play, pane=pane, **named)  # type: ignore[arg-type]

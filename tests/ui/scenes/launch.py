@@ -31,7 +31,9 @@ def phases() -> tuple[PhaseSpan, ...]:
     return (*spans, _span("launch", "AllReduce-op12", 61, None, 1, f"{FOLDER}/worker_1.log", 39))
 
 
-def _span(kind: str, name: str, begin: int, end: int | None, rank: int, file: str, line: int, text: str = "") -> PhaseSpan:
+def _span(
+    kind: str, name: str, begin: int, end: int | None, rank: int, file: str, line: int, text: str = ""
+) -> PhaseSpan:
     second = 1_000_000
     stop = None if end is None else START_US + end * second
     return PhaseSpan(kind, name, START_US + begin * second, stop, "worker", rank, "node-0", file, line, text)  # type: ignore[arg-type]
@@ -73,15 +75,21 @@ SCENES = {
     "read_only_open": shows(replace(made.OPEN_RUNNING, read_only=True), options={"read_only": True}),
     "everywhere": shows(replace(made.LISTED, listing=replace(made.LISTED.listing, everywhere=True))),
     "marked": shows(made.LISTED, "space", "j", "space"),
-    "chinese": shows(replace(made.LISTED, listing=Listing((CHINESE, *made.EVERY), made.NOW, True)), config='lang = "zh"\n'),
+    "chinese": shows(
+        replace(made.LISTED, listing=Listing((CHINESE, *made.EVERY), made.NOW, True)), config='lang = "zh"\n'
+    ),
     "failed_chinese": shows(replace(made.OPEN_FAILED, side="details"), config='lang = "zh"\n'),
-    "diagnosing": shows(replace(made.OPEN_FAILED, open=replace(made.OPEN_FAILED.open, diagnosis=None, diagnosing=True))),
+    "diagnosing": shows(
+        replace(made.OPEN_FAILED, open=replace(made.OPEN_FAILED.open, diagnosis=None, diagnosing=True))
+    ),
     "phases": shows(replace(made.OPEN_FAILED, side="timeline", open=replace(made.OPEN_FAILED.open, phases=phases()))),
     "no_phases": shows(replace(made.OPEN_RUNNING, side="timeline", open=replace(made.OPEN_RUNNING.open, phases=()))),
     "first_look": shows(replace(made.OPEN_RUNNING, open=replace(made.OPEN_RUNNING.open, view=None))),
     "whole_log": shows(replace(made.OPEN_RUNNING, maximised="log")),
     "whole_grid": shows(replace(made.OPEN_HUGE, maximised="grid")),
-    "one_rank": shows(replace(made.OPEN_RUNNING, open=replace(made.OPEN_RUNNING.open, logs=(f"{made.LOGS}/worker_1.log",)))),
+    "one_rank": shows(
+        replace(made.OPEN_RUNNING, open=replace(made.OPEN_RUNNING.open, logs=(f"{FOLDER}/worker_1.log",)))
+    ),
     "log_folder": shows(replace(made.OPEN_RUNNING, open=replace(made.OPEN_SUCCEEDED.open, key=made.FOLDER.key))),
     "stop": asks(stop_question("20261130_040000_9", PROCESSES)),
     "stop_many": asks(stop_question("20261130_040000_9", [(5000 + n, "python train.py") for n in range(40)])),

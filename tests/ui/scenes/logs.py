@@ -7,7 +7,9 @@ from mswb.ui.widgets.log import LogPanel
 from tests.ui.scenes.stage import Scene, Stage
 from tests.ui.scenes.texts import TRACEBACK, rank_text, record
 
-CHINESE = "".join(record(number * 1_000_000, f"第 {number} 步，损失 {4 / number:.3f}，数据加载完成") for number in range(1, 60))
+CHINESE = "".join(
+    record(number * 1_000_000, f"第 {number} 步，损失 {4 / number:.3f}，数据加载完成") for number in range(1, 60)
+)
 HOSTILE = (
     "\x1b[31mred\x1b[0m and \x1b[2J\x1b[H cleared\n"
     "\x1b]52;c;aGVsbG8=\x07 wants the clipboard\n"

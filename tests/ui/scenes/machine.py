@@ -12,12 +12,17 @@ from tests.ui.scenes.stage import Scene, Stage
 
 ONE = made.machine(made.gpu(0))
 EIGHT = made.machine(*(made.gpu(number) for number in range(8)))
-LOST = made.machine(made.gpu(0), made.lost(1), notes=("GPU1 is lost: it no longer answers",))
+LOST = made.machine(made.gpu(0), made.lost(1))
 NPU = made.machine(
-    *(replace(made.gpu(number), kind="npu", label=f"NPU{number}", name="Ascend 910B2", ecc_enabled=None) for number in (0, 1))
+    *(
+        replace(made.gpu(number), kind="npu", label=f"NPU{number}", name="Ascend 910B2", ecc_enabled=None)
+        for number in (0, 1)
+    )
 )
 UNKNOWN = made.machine(
-    replace(made.gpu(0), utilization_percent=None, memory_used_bytes=None, temperature_c=None, power_w=None, clock_mhz=None)
+    replace(
+        made.gpu(0), utilization_percent=None, memory_used_bytes=None, temperature_c=None, power_w=None, clock_mhz=None
+    )
 )
 NONE = made.machine(host=made.LIMITED)
 BARE = made.machine(notes=("no NVIDIA driver here: libnvidia-ml.so.1 was not found", "no npu-smi on PATH"))

@@ -36,7 +36,9 @@ def findings(found: Sequence[Finding], *keys: str, **named: Any) -> Scene:
     return Scene(play, **named)
 
 
-def task(number: int, title: str, state: State, progress: Progress | None = None, finding: Finding | None = None) -> Task[None]:
+def task(
+    number: int, title: str, state: State, progress: Progress | None = None, finding: Finding | None = None
+) -> Task[None]:
     """A task of this session; on the stage it has gone on for 12 s."""
     made = Task(number, title, "", False, lambda ticket: None, lambda done: None, None)
     made.state, made.finding, made.ticket.progress = state, finding, progress
@@ -101,8 +103,9 @@ SCENES = {
     "findings_last": findings(FINDINGS, "G"),
     "findings_details": findings(FINDINGS, "enter"),
     "findings_one": findings(FINDINGS[:1]),
-    "findings_none": findings(()),
-    "findings_chinese": findings([make("script-exception", values={"who": "rank 1"}, lang="zh")], config='lang = "zh"\n'),
+    "findings_chinese": findings(
+        [make("script-exception", values={"who": "rank 1"}, lang="zh")], config='lang = "zh"\n'
+    ),
     "help": after("question_mark"),
     "help_filtered": after("question_mark", "slash", *"next"),
     "help_chinese": after("question_mark", config='lang = "zh"\n'),

@@ -151,7 +151,9 @@ async def staged(
 ) -> AsyncIterator[Stage]:
     """Play a scene; its workbench is there until the end of the block."""
     _quiet(monkeypatch, folder, scene)
-    app = Workbench(settings_in(folder, scene.config), PROJECT, options=Options(**{"theme": "dark"} | dict(scene.options)))
+    app = Workbench(
+        settings_in(folder, scene.config), PROJECT, options=Options(**{"theme": "dark"} | dict(scene.options))
+    )
     try:
         async with app.run_test(size=size, notifications=scene.toasts) as pilot:
             stage = Stage(app, pilot, folder)

@@ -18,7 +18,14 @@ COLUMNS = (
     Column("line", "Last line"),
 )
 CHINESE = ("前向计算", "反向传播完成", "Conv2D", "梯度规约 AllReduce", "", "数据加载 ⚠")
-HOSTILE = ("\x1b[31mred\x1b[0m", "[bold]markup[/bold]", "tab\tnew\nline", "\x1b]52;c;aGk=\x07", "‮right to left", "\x00\x7f")
+HOSTILE = (
+    "\x1b[31mred\x1b[0m",
+    "[bold]markup[/bold]",
+    "tab\tnew\nline",
+    "\x1b]52;c;aGk=\x07",
+    "‮right to left",
+    "\x00\x7f",
+)
 
 
 def rows(count: int, lines: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -30,7 +37,9 @@ def rows(count: int, lines: tuple[str, ...] = ()) -> dict[str, Any]:
         "memory": [rank * 7 << 20 for rank in range(count)],
         "time": [0.00042 * 3**rank if rank < 16 else None for rank in range(count)],
         "share": [rank / count for rank in range(count)],
-        "line": [lines[rank % len(lines)] if lines else f"step {rank} of 100, loss is 0.{rank:03}" for rank in range(count)],
+        "line": [
+            lines[rank % len(lines)] if lines else f"step {rank} of 100, loss is 0.{rank:03}" for rank in range(count)
+        ],
     }
 
 

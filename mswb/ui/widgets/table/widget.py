@@ -396,6 +396,7 @@ class Table(Widget):
         from textual.widgets import Input  # few tables are ever filtered, and the first frame comes before
 
         line = Input(self.shape.filter, placeholder=word("filter hint"), classes="table--filter", select_on_focus=False)
+        line.cursor_blink = False  # an idle screen sends nothing
         await self.mount(line)
         line.focus()
 
