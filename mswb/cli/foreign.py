@@ -44,7 +44,15 @@ def show_list(found: Sequence[ForeignRun]) -> None:
     print()
     print("not started by mswb (mswb jobs adopt PID watches one)")
     rows = [
-        (_first(run).pid, run.launcher, run.owner, _clock(run.started), len(run.workers), run.title, run.log_dir or "")
+        (
+            _first(run).pid,
+            run.launcher,
+            run.owner,
+            _clock(run.started),
+            len(run.workers),
+            output.short_title(run.title),
+            run.log_dir or "",
+        )
         for run in found
     ]
     output.show_table(["pid", "by", "user", "started", "ranks", "what", "logs"], rows)

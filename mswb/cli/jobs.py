@@ -36,7 +36,7 @@ def announce(reaped: control.Reaped) -> None:
 
 @click.group()
 def jobs() -> None:
-    """List, show, attach to, adopt, stop and clean runs."""
+    """List, show, attach to, adopt, stop and clean runs; see where the ranks stand."""
 
 
 @jobs.command("list")
@@ -123,6 +123,31 @@ def stop(name: str, kill: bool, form: str) -> int:
         output.emit("jobs", [], runs=[summary(run)], stopped=targets, asked=asked)
     else:
         print(output.safe_line(f"{run.id}: {runs.run_state(run)}" if asked else f"{run.id} had already ended"))
+    return 0
+
+
+@jobs.command()
+@click.argument("name", default="latest")
+@output.format_option
+def stacks(name: str, form: str) -> int:
+    """Where each rank stands: all stacks of its threads.
+
+    Every rank prints them into its own log and goes on. For ranks that mswb started; others have no handler for it.
+    """
+    from mswb.flows.stacks import ask_stacks
+
+    run = runs.find_run(load_settings(), name)
+    found = ask_stacks(run)
+    if form == "json":
+        output.emit("jobs", [], runs=[summary(run)], stacks=output.to_plain(found))
+        return 0
+    for one in found:
+        who = one.role if one.rank is None else f"rank {one.rank}"
+        print(output.safe_line(f"{who}  {one.place if one.text else 'no answer'}".rstrip()))
+        for line in one.text.split("\n") if one.text else []:
+            print(output.safe_line(f"    {line}"))
+    if not found:
+        print(output.safe_line(f"{run.id} has no live rank that prints its stacks"))
     return 0
 
 
@@ -232,7 +257,14 @@ def _row(run: Run) -> tuple[object, ...]:
     status = run.status
     if status is None:
         return run.id, runs.run_state(run), "", "", "", run.problem
-    return run.id, runs.run_state(run), _clock(status.created), _took(status), status.exit_code, status.title
+    return (
+        run.id,
+        runs.run_state(run),
+        _clock(status.created),
+        _took(status),
+        status.exit_code,
+        output.short_title(status.title),
+    )
 
 
 def _clock(seconds: float) -> str:
@@ -260,7 +292,8 @@ def _show(run: Run) -> None:
     print(output.safe_line(f"what     {status.title}"))
     print(output.safe_line(f"where    {status.cwd} on {status.host}"))
     print(output.safe_line(f"logs     {status.log_dir or run.folder}"))
-    print(output.safe_line(f"took     {_took(status)}, exit code {status.exit_code}"))
+    code = "" if status.exit_code is None else f", exit code {status.exit_code}"
+    print(output.safe_line(f"took     {_took(status)}{code}"))
     if status.message:
         print(output.safe_line(f"note     {status.message}"))
     if status.first_failure:

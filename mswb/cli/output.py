@@ -32,6 +32,8 @@ LABELS = {
     "zh": {"where": "位置", "why": "原因", "do": "处理", "evidence": "证据", "then": "随后"},
 }
 
+TITLE = 60
+"""Characters of a command that a list shows."""
 EVIDENCE_ROWS = 14
 """Lines of evidence shown at most, and the one that states the error."""
 
@@ -113,6 +115,12 @@ def to_plain(value: Any) -> Any:
 def safe_line(text: str) -> str:
     """One line that is safe to print."""
     return printable(" ".join(text.split("\n")))
+
+
+def short_title(title: str) -> str:
+    """A command as one short line of a list: of a program that it holds as text only the beginning."""
+    line = " ".join(title.split())
+    return line if len(line) <= TITLE else f"{line[: TITLE - 1]}…"
 
 
 def width() -> int:

@@ -21,6 +21,7 @@ import mswb
 from mswb.files.safety import make_private_dir
 from mswb.findings import MswbError, stop
 from mswb.jobs import procs, runs
+from mswb.jobs.ending import STACK_SIGNAL
 from mswb.jobs.procs import Process
 from mswb.jobs.recorder import COPY_FILE, EVENTS_FILE, STATUS_FILE, append_events, event_line
 from mswb.jobs.runs import SPEC_FILE, Run, is_here, is_lost, load_run, shim_of
@@ -84,6 +85,27 @@ def request_stop(run: Run, *, kill: bool = False) -> bool:
     if shim is None:
         raise stop("run-elsewhere", values={"id": run.id, "host": status.host})
     return send(shim, signal.SIGUSR1 if kill else signal.SIGTERM)
+
+
+def request_stacks(run: Run) -> list[ProcessStatus]:
+    """Have each live rank print its stacks into its log and go on; returns those asked.
+
+    A process without a handler for the signal would be ended by it, so it is left alone.
+
+    Raises:
+        MswbError: ``run-elsewhere`` for a run of another host.
+    """
+    status = run.reload().status
+    if status is None or status.state == "ended":
+        return []
+    if not is_here(status):
+        raise stop("run-elsewhere", values={"id": run.id, "host": status.host})
+    ranks = [one for one in status.processes if one.role != "launcher" and one.state != "ended"]
+    return [
+        one
+        for one in ranks
+        if procs.catches(one.pid, STACK_SIGNAL) and send(ProcessId(one.pid, one.start_time), STACK_SIGNAL)
+    ]
 
 
 def wait(run: Run, timeout: float | None = None, on_event: Callable[[Event], None] | None = None) -> Run:

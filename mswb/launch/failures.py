@@ -108,7 +108,7 @@ def read_failures(scan: FileScan) -> Told:
     standing: Standing | None = None
     for block in _interesting_blocks(scan):
         if block.kind == "stacks":
-            standing = _standing(block) or standing
+            standing = standing_of(block) or standing
         elif block.root_exception is not None and block.root_exception.type in STOPS:
             standing = standing or _interrupted(block)
         else:
@@ -325,8 +325,8 @@ def _outer_place(block: Block) -> Place | None:
     return user_place(block.traceback.frames) if block.traceback is not None else None
 
 
-def _standing(block: Block) -> Standing | None:
-    """The main thread's place: faulthandler prints it last, or marks it current."""
+def standing_of(block: Block) -> Standing | None:
+    """What a block of stacks tells: the main thread's place: faulthandler prints it last, or marks it current."""
     if not block.stacks:
         return None
     main = next((stack for stack in reversed(block.stacks) if _stack_place(stack)), None)

@@ -209,6 +209,27 @@ def test_a_record_with_impossible_times_is_listed(home: Path, capsys: pytest.Cap
     assert "succeeded" in capsys.readouterr().out
 
 
+def test_a_list_shows_a_command_as_one_short_line(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "python -c import os\nwhile True:\n" + "    work()\n" * 40
+    assert output.short_title("train.py --lr 0.1") == "train.py --lr 0.1"
+    short = output.short_title(program)
+    assert len(short) == 60 and short.startswith("python -c import os while True: work()") and short.endswith("…")
+
+
+def test_a_run_that_has_not_ended_has_no_exit_code(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = home / "state" / "runs" / "20260101_000000_1"
+    folder.mkdir(parents=True)
+    status = RunStatus(
+        id=folder.name, kind="launch", backend="direct", title="python -c " + "x\n" * 99, cwd="/w", host="elsewhere",
+        boot_id="b", pid=1, start_time=1, state="running", created=1.8e9, heartbeat=4e9,
+    )  # fmt: skip
+    write_record(folder / "status.json", status)
+    assert run(["jobs", "show", folder.name]) == 0
+    assert "exit code" not in capsys.readouterr().out
+    assert run(["jobs", "list"]) == 0
+    assert len(capsys.readouterr().out.split("not started by mswb")[0].splitlines()) <= 6
+
+
 def test_json_carries_nothing_that_a_terminal_acts_on(capsys: pytest.CaptureFixture[str]) -> None:
     text = "\x1b]0;x\x07 \x9b2J \u202eevil\u2066 标签"
     output.emit_object({"text": text})

@@ -81,7 +81,14 @@ def stacks():
     signal.signal(signal.SIGRTMIN + 5, handler)
 
 
+def standing():
+    import faulthandler
+
+    faulthandler.register(signal.SIGRTMIN + 5, file=2, all_threads=True, chain=False)
+
+
 actions = {
+    "standing": standing,
     "ok": lambda: die(lambda: sys.exit(0)),
     "fail": lambda: die(lambda: sys.exit(3)),
     "sigkill": lambda: die(lambda: os.kill(os.getpid(), signal.SIGKILL)),
