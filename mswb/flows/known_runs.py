@@ -93,9 +93,14 @@ class _Record:
 
 
 class Lister:
-    """Looks again and again at the runs of one project folder; use from one thread at a time."""
+    """Looks again and again at the runs of one project folder; use from one thread at a time.
+
+    Attributes:
+        elsewhere: the user's live runs of other folders that the last look has left out.
+    """
 
     def __init__(self, settings: Settings, folder: Path) -> None:
+        self.elsewhere = 0
         self._settings = settings
         self._folder = os.path.realpath(folder)
         self._records: dict[str, _Record] = {}
@@ -121,9 +126,12 @@ class Lister:
             self._foreign = tuple(from_foreign(found) for found in self._find_foreign())
         taken = {record.place for record in self._records.values()} - {""}
         shown = [record.line for record in self._records.values() if everywhere or record.local]
-        wanted = (one for one in self._foreign if everywhere or one.mine)
         adopted = {pid for record in self._records.values() if record.line.live for pid in record.line.pids}
-        foreign = [one for one in wanted if not adopted.intersection(one.pids)]
+        strangers = [one for one in self._foreign if not adopted.intersection(one.pids)]
+        foreign = [one for one in strangers if everywhere or (one.mine and self._is_local(one))]
+        far = [record.line for record in self._records.values() if record.line.live and not record.local]
+        far += [one for one in strangers if one.mine and one not in foreign]
+        self.elsewhere = 0 if everywhere else len(far)
         taken |= {_real(one.log_dir) for one in foreign}
         folders = [*(from_path(path, self._folder, clock) for path in opened), *self._folders]
         shown += foreign + [one for one in folders if one.log_dir not in taken]
@@ -158,8 +166,12 @@ class Lister:
     def _record(self, run: Run, stamp: tuple[int, int, int] | None) -> _Record:
         line = from_run(run)
         log_dir = _real(line.log_dir)
-        local = any(f"{place}{os.sep}".startswith(self._folder + os.sep) for place in (_real(line.cwd), log_dir))
-        return _Record(stamp, run, log_dir, local or run.status is None, line)
+        return _Record(stamp, run, log_dir, self._is_local(line) or run.status is None, line)
+
+    def _is_local(self, line: KnownRun) -> bool:
+        """Whether it works or writes its logs in our folder."""
+        places = (_real(line.cwd), _real(line.log_dir))
+        return any(f"{place}{os.sep}".startswith(f"{self._folder.rstrip(os.sep)}{os.sep}") for place in places)
 
 
 def from_run(run: Run) -> KnownRun:

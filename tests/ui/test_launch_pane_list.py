@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +118,22 @@ async def test_a_hidden_pane_still_sees_the_end_of_a_live_run(tmp_path: Path) ->
 
 
 @pytest.mark.asyncio
+async def test_runs_of_other_folders_are_one_quiet_word(tmp_path: Path, alone: list[ForeignRun]) -> None:
+    alone.append(foreign())
+    async with launch(tmp_path) as (_, pilot):
+        assert "foreign" not in screen_text(pilot.app)
+        assert "1 running elsewhere: v" in screen_text(pilot.app)
+        await pilot.press("v")
+        await until(pilot, lambda: "▶ foreign" in screen_text(pilot.app))
+        assert "elsewhere" not in screen_text(pilot.app)
+
+
+@pytest.mark.asyncio
 async def test_a_foreign_run_can_be_adopted_after_a_question(
     tmp_path: Path, alone: list[ForeignRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    alone.append(foreign())
+    alone.append(replace(foreign(), cwd=str(tmp_path / "project")))
 
     def adopt(known: Any, settings: Any) -> Any:
         asked.append(known.key)

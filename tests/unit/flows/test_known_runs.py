@@ -200,6 +200,25 @@ def test_runs_of_other_users_are_listed_only_everywhere(
     assert [one.mine for one in lister.look(everywhere=True)] == [False]
 
 
+def test_live_runs_of_other_folders_are_counted_and_listed_only_everywhere(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near = replace(foreign(), key="1:1", cwd=str(tmp_path / "here" / "sub"))
+    logs_near = replace(foreign(tmp_path / "here" / "logs"), key="2:2")
+    strangers = (near, logs_near, foreign(), replace(foreign(mine=False), key="3:3"))
+    monkeypatch.setattr(Lister, "_find_foreign", lambda self: strangers)
+    own = identify(os.getpid())
+    assert own is not None
+    facts = {"state": "running", "pid": own.pid, "start_time": own.start_time, "ended": None, "exit_code": None}
+    write_run(settings, "20260101_000000_1", tmp_path / "far", **facts)
+    write_run(settings, "20260101_000000_2", tmp_path / "far")
+    lister = Lister(settings, tmp_path / "here")
+    assert sorted(one.key for one in lister.look()) == ["foreign:1:1", "foreign:2:2"]
+    assert lister.elsewhere == 2
+    assert len(lister.look(everywhere=True)) == 6
+    assert lister.elsewhere == 0
+
+
 def test_the_costly_looks_are_taken_every_few_seconds(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

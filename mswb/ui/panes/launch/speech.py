@@ -27,6 +27,7 @@ _CHINESE = {
     "looking": "查找中",
     "Runs of {where}": "{where} 的运行",
     "all folders": "所有目录",
+    "{count} running elsewhere: v": "其他目录有 {count} 个运行中：v",
     "State": "状态",
     "Age": "时间",
     "Ranks": "rank 数",

@@ -27,12 +27,16 @@ MIN_GRID_ROWS, MAX_GRID_ROWS = 1, 200
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The runs as they were at ``time`` (seconds since the epoch); ``loaded`` is False before the first look."""
+    """The runs as they were at ``time`` (seconds since the epoch); ``loaded`` is False before the first look.
+
+    ``elsewhere`` counts the live ones of other folders, which are not listed.
+    """
 
     runs: tuple[KnownRun, ...] = ()
     time: float = 0.0
     loaded: bool = False
     everywhere: bool = False
+    elsewhere: int = 0
 
 
 @dataclass(frozen=True, slots=True)

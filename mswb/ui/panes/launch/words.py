@@ -39,6 +39,9 @@ SIGNS: dict[str, tuple[str, str, str]] = {
 }
 """How each state of a run or rank is drawn; the word alone says all."""
 
+MAX_FOLDER = 32
+"""Characters of the folder beside a word about runs of other folders."""
+
 
 @dataclass(frozen=True, slots=True)
 class Banner:
@@ -139,8 +142,13 @@ def list_title(state: LaunchState) -> str:
     """What the list holds; the table says how many those are."""
     if not state.listing.loaded:
         return f"{word('Runs')}  {word('looking')} {glyph('ellipsis')}"
-    where = word("all folders") if state.listing.everywhere else state.folder
-    return printable(word("Runs of {where}", where=where))
+    far = state.listing.elsewhere
+    folder = state.folder
+    if far and len(folder) > MAX_FOLDER:  # the header shows it whole
+        folder = f"{glyph('ellipsis')}{folder[-MAX_FOLDER:]}"
+    where = word("all folders") if state.listing.everywhere else folder
+    more = f"  ({word('{count} running elsewhere: v', count=far)})" if far else ""
+    return printable(f"{word('Runs of {where}', where=where)}{more}")
 
 
 def title_text(state: LaunchState) -> str:

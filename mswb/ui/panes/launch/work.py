@@ -43,7 +43,7 @@ def look(lister: Lister, everywhere: bool, opened: tuple[Path, ...]) -> Listing:
     """The runs as they are now."""
     now = time.time()
     runs = lister.look(everywhere=everywhere, opened=opened, now=now)
-    return Listing(tuple(runs), now, loaded=True, everywhere=everywhere)
+    return Listing(tuple(runs), now, loaded=True, everywhere=everywhere, elsewhere=lister.elsewhere)
 
 
 def watch(
