@@ -10,6 +10,7 @@ from textual.actions import SkipAction
 from textual.widget import Widget
 
 from mswb.files.levels import Level
+from mswb.files.safety import printable
 from mswb.findings import MswbError
 from mswb.launch.logview import finding
 from mswb.launch.logview.details import Details, details_of, text_of
@@ -22,6 +23,7 @@ from mswb.launch.logview.state import Snapshot
 from mswb.ui.messages import Copy
 from mswb.ui.widgets.log.prompt import Prompt
 from mswb.ui.widgets.log.view import LogView
+from mswb.ui.widgets.log.words import word
 
 T = TypeVar("T")
 Cancelled = Callable[[], bool]
@@ -29,7 +31,7 @@ Question = Callable[[LogModel, Ground, Cancelled], T]
 _LEVELS = (Level.NONE, Level.INFO, Level.WARNING, Level.ERROR)
 _PLACEHOLDERS = {
     "search": "search (small letters match both cases)",
-    "filter": "level:warning rank:0-3 role:scheduler module:DEVICE pid:12 words !dropped",
+    "filter": "level:warning rank:0-3 role:scheduler module:DEVICE pid:12 routine:no words !dropped",
     "keep": "show only lines that match",
     "drop": "hide lines that match",
 }
@@ -49,9 +51,9 @@ class LogActions(Widget):
         """What is drawn; the engine may be further already."""
         return self.view.snapshot
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, **values: object) -> None:
         """A passing remark."""
-        self.app.notify(text, markup=False, timeout=3)
+        self.app.notify(printable(word(text, **values)), markup=False, timeout=3)
 
     def ask(self, question: Question[T], answer: Callable[[T], None]) -> None:
         """Have the engine find something out; what it has changed is drawn first."""
@@ -136,7 +138,7 @@ class LogActions(Widget):
 
     def action_search(self) -> None:
         """Ask what to search."""
-        self.prompt.ask("search", _PLACEHOLDERS["search"])
+        self.prompt.ask("search", word(_PLACEHOLDERS["search"]))
 
     def action_match(self, step: int) -> None:
         """To the next or previous match; round the end."""
@@ -144,7 +146,7 @@ class LogActions(Widget):
         if hits is None:
             self.say("nothing is searched yet: / asks what")
         elif not hits.count:
-            self.say(f"no line matches {self.search}" if self.snapshot.hits_done else "still searching")
+            self.say("no line matches {wanted}" if self.snapshot.hits_done else "still searching", wanted=self.search)
         else:
             at = hits.rank(self.row) + (hits.has(self.row) if step > 0 else -1)
             if not 0 <= at < hits.count:
@@ -168,7 +170,7 @@ class LogActions(Widget):
         if hits.count and (snapshot.hits_done or (at < hits.count and snapshot.is_known(row, hits.select(at)))):
             self.jump(snapshot.rows.place_at(hits.select(at % hits.count)))
         elif snapshot.hits_done:
-            self.say(f"no line matches {self.search}")
+            self.say("no line matches {wanted}", wanted=self.search)
         else:
             self.when_drawn = lambda: self._first_match(here)
 
@@ -179,15 +181,15 @@ class LogActions(Widget):
 
     def action_filter(self) -> None:
         """Ask for the whole filter."""
-        self.prompt.ask("filter", _PLACEHOLDERS["filter"], format_filter(self.wanted))
+        self.prompt.ask("filter", word(_PLACEHOLDERS["filter"]), format_filter(self.wanted))
 
     def action_keep(self) -> None:
         """Ask what lines must match."""
-        self.prompt.ask("keep", _PLACEHOLDERS["keep"])
+        self.prompt.ask("keep", word(_PLACEHOLDERS["keep"]))
 
     def action_drop(self) -> None:
         """Ask what lines must not match."""
-        self.prompt.ask("drop", _PLACEHOLDERS["drop"])
+        self.prompt.ask("drop", word(_PLACEHOLDERS["drop"]))
 
     def action_level(self) -> None:
         """The next level: all, INFO, WARNING, ERROR."""
@@ -256,9 +258,10 @@ class LogActions(Widget):
 
         def answer(found: tuple[Place, int] | None) -> None:
             if found is None:
-                self.say(f"no silence of {finding.SILENCE_US // 1_000_000} s {'below' if step > 0 else 'above'}")
+                where = "below" if step > 0 else "above"
+                self.say(f"no silence of {{seconds}} s {where}", seconds=finding.SILENCE_US // 1_000_000)
                 return
-            self.say(f"silent for {found[1] / 1e6:,.1f} s after this line")
+            self.say("silent for {seconds} s after this line", seconds=f"{found[1] / 1e6:,.1f}")
             self.jump(found[0])
 
         self.find(question, answer)
@@ -344,7 +347,7 @@ class LogActions(Widget):
         rows = self.snapshot.rows
         if self.view.place is None:
             return
-        what = "log line" if low == high else f"{high - low + 1:,} log lines"
+        what = word("log line") if low == high else word("{count} log lines", count=f"{high - low + 1:,}")
         self.ask(
             lambda model, ground, cancelled: text_of(ground.indexes, map(rows.place, range(low, high + 1))),
             lambda text: self._copied(text, what),

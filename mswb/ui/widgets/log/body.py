@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 
+from mswb.files.safety import printable
 from mswb.findings import MswbError, make
 from mswb.launch.logview.engine import LogEngine
 from mswb.launch.logview.filters import NO_FILTER, format_filter
@@ -24,6 +25,7 @@ from mswb.ui.widgets.log.paint import name_of
 from mswb.ui.widgets.log.prompt import Prompt
 from mswb.ui.widgets.log.status import LogState, LogStatus
 from mswb.ui.widgets.log.view import LogView
+from mswb.ui.widgets.log.words import word
 
 
 class LogBody(LogActions):
@@ -194,10 +196,10 @@ def state_of(title: str, view: LogView, snapshot: Snapshot) -> LogState:
     place, rows, hits = view.place, snapshot.rows, snapshot.hits
     row = rows.kept.select(view.cursor) if place is not None else 0
     files = snapshot.files
-    name = title or (files[0].path if len(files) == 1 else f"{len(files)} logs" if files else "")
+    name = title or (files[0].path if len(files) == 1 else word("{count} logs", count=len(files)) if files else "")
     low, high = view.selected
     return LogState(
-        title=name,
+        title=printable(name),
         line=place.line + 1 if place is not None else None,
         whose=name_of(files[place.file]) if place is not None and snapshot.merged else "",
         row=view.cursor,
@@ -205,8 +207,8 @@ def state_of(title: str, view: LogView, snapshot: Snapshot) -> LogState:
         total=rows.total if snapshot.built else view.count,
         errors=snapshot.errors,
         warnings=snapshot.warnings,
-        filtered=format_filter(snapshot.wanted),
-        search=snapshot.search,
+        filtered=printable(format_filter(snapshot.wanted)),
+        search=printable(snapshot.search),
         match=hits.rank(row) + 1 if hits is not None and place is not None and hits.has(row) else None,
         matches=hits.count if hits is not None else 0,
         searching=not snapshot.hits_done,
@@ -222,4 +224,9 @@ def _work_words(snapshot: Snapshot) -> str:
     work = snapshot.work
     if work is None:
         return ""
-    return f"{work.what} stopped" if work.stopped else f"{work.what} {work.percent} %"
+    what = word(work.what)
+    return (
+        word("{what} stopped", what=what)
+        if work.stopped
+        else word("{what} {percent} %", what=what, percent=work.percent)
+    )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
+from mswb.files.safety import printable
 from mswb.launch.logview.details import Details
 from mswb.ui import keymap
 from mswb.ui.messages import Copy
 from mswb.ui.screens.base import PacedModal
 from mswb.ui.widgets.keybar import KeyBar
+from mswb.ui.widgets.log.words import word
 
 
 class LogDetails(PacedModal[None]):
@@ -43,13 +46,14 @@ class LogDetails(PacedModal[None]):
         self.query_one(VerticalScroll).focus()
 
     def _fields(self) -> Text:
-        widest = max((len(name) for name, _ in self.details.fields), default=0)
-        rows = [Text.assemble((f"{name:<{widest}}  ", "dim"), value) for name, value in self.details.fields]
+        named = [(word(name), value) for name, value in self.details.fields]
+        widest = max((cell_len(name) for name, _ in named), default=0)
+        rows = [Text.assemble((set_cell_size(name, widest + 2), "dim"), printable(value)) for name, value in named]
         return Text("\n").join(rows)
 
     def action_copy(self) -> None:
         """Copy the text."""
-        self.app.post_message(Copy(self.details.text, "log line"))
+        self.app.post_message(Copy(self.details.text, word("log line")))
 
     def action_close(self) -> None:
         """Back to the log."""

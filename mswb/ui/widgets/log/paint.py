@@ -16,6 +16,7 @@ from mswb.launch.logview.shown import ShownLine
 from mswb.launch.logview.source import ShownLog
 from mswb.launch.logview.spans import REPEAT, Span
 from mswb.ui.glyphs import glyph
+from mswb.ui.widgets.log.words import word
 
 STYLES = ("error", "warning", "info", "muted", "rank", "fold", "mark", "match", "cursor", "selected")
 """The component classes ``log--NAME`` that colours come from."""
@@ -154,9 +155,9 @@ def fold_words(span: Span) -> str:
     """How much is folded away, and what."""
     count = span.stop - span.first
     if span.kind == REPEAT:
-        return f"{count:,} alike:"
+        return word("{count} alike:", count=f"{count:,}")
     kind = "" if span.kind == "record" else f"{span.kind} "
-    return f"{kind}{count:,} lines:"
+    return kind + word("{count} lines:", count=f"{count:,}")
 
 
 @lru_cache(maxsize=8)

@@ -9,6 +9,7 @@ from rich.text import Text
 from textual.widget import Widget
 
 from mswb.ui.glyphs import glyph
+from mswb.ui.widgets.log.words import word
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,12 @@ def _fitted(text: str, cells: int) -> str:
 
 def _position(state: LogState) -> str:
     if state.line is None:
-        return f"{state.rows:,} lines" if state.rows else ""
-    place = f"{state.whose} line {state.line:,}".strip()
-    if state.whose and state.rows == state.total:
-        return f"{place}  {state.row + 1:,} of {state.rows:,}"
-    if state.rows != state.total:
-        return f"{place}  {state.row + 1:,} of {state.rows:,} shown"
-    return f"{place} of {state.total:,}"
+        return word("{count} lines", count=f"{state.rows:,}") if state.rows else ""
+    line = f"{state.whose} {word('line {line}', line=f'{state.line:,}')}".strip()
+    if state.rows == state.total and not state.whose:
+        return word("{place} of {all}", place=line, all=f"{state.total:,}")
+    form = "{place} of {all}" if state.rows == state.total else "{place} of {all} shown"
+    return f"{line}  {word(form, place=f'{state.row + 1:,}', all=f'{state.rows:,}')}"
 
 
 def _counts(state: LogState) -> list[tuple[str, str]]:
@@ -120,27 +120,29 @@ def _counts(state: LogState) -> list[tuple[str, str]]:
 
 
 def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return word(f"{{count}} {noun}{'' if count == 1 else 's'}", count=f"{count:,}")
 
 
 def _search(state: LogState) -> list[tuple[str, str]]:
     if not state.search:
         return []
     more = glyph("ellipsis") if state.searching else ""
-    number = f"{state.match:,} of " if state.match is not None else ""
-    return [(f"/{state.search}", "muted"), (f" {number}{state.matches:,}{more}", "")]
+    count = f"{state.matches:,}{more}"
+    if state.match is not None:
+        count = word("{place} of {all}", place=f"{state.match:,}", all=count)
+    return [(f"/{state.search}", "muted"), (f" {count}", "")]
 
 
 def _filter(state: LogState) -> list[tuple[str, str]]:
-    return [("filter ", "muted"), (state.filtered, "warning")] if state.filtered else []
+    return [(word("filter "), "muted"), (state.filtered, "warning")] if state.filtered else []
 
 
 def _selection(state: LogState) -> list[tuple[str, str]]:
-    return [(f"{state.selected:,} selected", "")] if state.selected else []
+    return [(word("{count} selected", count=f"{state.selected:,}"), "")] if state.selected else []
 
 
 def _unreadable(state: LogState) -> list[tuple[str, str]]:
-    return [(f"{state.unreadable:,} not readable", "warning")] if state.unreadable else []
+    return [(word("{count} not readable", count=f"{state.unreadable:,}"), "warning")] if state.unreadable else []
 
 
 def _work(state: LogState) -> tuple[str, str]:
@@ -149,5 +151,5 @@ def _work(state: LogState) -> tuple[str, str]:
 
 def _follow(state: LogState) -> tuple[str, str]:
     if state.following:
-        return f"{glyph('running')} following", "live"
-    return (f"+{state.new_lines:,} new", "live") if state.new_lines else ("", "")
+        return f"{glyph('running')} {word('following')}", "live"
+    return (word("+{count} new", count=f"{state.new_lines:,}"), "live") if state.new_lines else ("", "")

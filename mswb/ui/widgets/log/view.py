@@ -23,6 +23,7 @@ from mswb.launch.logview.shown import ShownLine
 from mswb.launch.logview.state import Snapshot
 from mswb.ui.widgets.log.frame import Canvas, FrameLine, bar_of, bar_sign, lay_out, strip_of, top_for
 from mswb.ui.widgets.log.paint import STYLES, Look, Row, highlighter, name_of
+from mswb.ui.widgets.log.words import word
 
 PATIENCE_S = 0.008
 """How long a frame waits for its lines before it is drawn without the missing ones."""
@@ -113,6 +114,7 @@ class LogView(Widget, can_focus=True):
         """Draw a new state, keeping the cursor on its line."""
         old, place = self.snapshot, self.place
         offset = self.cursor - self.top
+        self._forget_marks(old, snapshot)
         self.snapshot = snapshot
         if not self.following and (old.layout != snapshot.layout or not old.built):
             row = snapshot.rows.shown_of(place) if place is not None and snapshot.built else None
@@ -122,6 +124,17 @@ class LogView(Widget, can_focus=True):
             self.cursor = self.count - 1
         self._settle()
         self.redraw()
+
+    def _forget_marks(self, old: Snapshot, new: Snapshot) -> None:
+        """Lines of a file that was begun anew are other lines."""
+        if old.generations != new.generations[: len(old.generations)]:
+            same = {
+                number
+                for number, pair in enumerate(zip(old.generations, new.generations, strict=False))
+                if pair[0] == pair[1]
+            }
+            self.marks = {place for place in self.marks if place.file in same}
+            self.picked_from = None
 
     def move_to(self, row: int, *, centre: bool = False, follow: bool = False) -> None:
         """Put the cursor on a row. Without ``follow`` the view stays there while the log grows."""
@@ -313,15 +326,15 @@ class LogView(Widget, can_focus=True):
 def why_empty(snapshot: Snapshot) -> str:
     """Why there are no rows to see."""
     if not snapshot.files:
-        return "No log is open."
+        return word("No log is open.")
     if not snapshot.built or snapshot.filtering:
-        return "Reading …"
+        return word("Reading …")
     if snapshot.rows.total:
-        return "No line passes the filter; Esc takes it away."
+        return word("No line passes the filter; Esc takes it away.")
     problem = snapshot.problems[0] if snapshot.problems else None
     if problem is not None and problem.code == "path-missing":
-        return f"Not there yet: {problem.values['path']}"
-    return problem.title if problem is not None else "The log is empty so far."
+        return word("Not there yet: {path}", path=problem.values["path"])
+    return problem.title if problem is not None else word("The log is empty so far.")
 
 
 def _at(frame: list[FrameLine], y: int) -> FrameLine | None:
