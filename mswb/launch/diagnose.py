@@ -181,6 +181,8 @@ def _judge(
         found += [as_consequence(_finding(one, lang, harmless=harmless), 0) for one in rest[:MAX_CONSEQUENCES]]
     first = {one.failure.code: one for one in reversed(candidates) if one.tier == HARMLESS}
     found += [_finding(one, lang, harmless=True) for one in sorted(first.values(), key=_order)]
+    if verdict == "running":
+        found += health.awaited_workers(views, lang)
     found += _others(logs, views, stale, evidence, clocks, root, lang)
     worst = next((index for index, one in enumerate(found) if one.severity != "note"), None)
     run_id = evidence.status.id if evidence.status is not None else None

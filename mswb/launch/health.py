@@ -64,6 +64,18 @@ def registered_workers(views: Sequence[View]) -> tuple[int, int] | None:
     return None
 
 
+def awaited_workers(views: Sequence[View], lang: Language | None) -> Iterator[Finding]:
+    """What a run that goes on waits for: workers that the scheduler has not seen yet."""
+    counts = registered_workers(views)
+    if counts is None or counts[0] >= counts[1]:
+        return
+    view = next(view for view in views if view.role == "scheduler")
+    line, offset, text = last_registration(view) or (None, None, "")
+    where = Where(node=view.node, file=view.file.path, line=line, offset=offset)
+    values = {"registered": counts[0], "expected": counts[1]}
+    yield make("workers-awaited", where=where, evidence=text, values=values, lang=lang)
+
+
 def last_registration(view: View) -> tuple[int, int, str] | None:
     """(line, offset, text) of the scheduler's last word on who has joined; None in a log too long for it."""
     if view.role != "scheduler" or view.scan.size > SCHEDULER_BYTES:

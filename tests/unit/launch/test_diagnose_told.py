@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mswb.launch.diagnose import Diagnosis, diagnose
-from tests.unit.launch.runs import goodbye, joined, record, worker_died, write
+from tests.unit.launch.runs import goodbye, joined, record, registered, scheduler, worker_died, write
 from tests.unit.launch.samples import LAUNCH
 
 LATER = 4e9
@@ -74,6 +74,18 @@ def test_the_evidence_of_a_hang_begins_with_what_the_rank_itself_printed() -> No
     assert root.code == "hang"
     own, _, last = root.evidence.split("\n")
     assert own.startswith("rank id: 1") and "TcpConnection is constructed" in last
+
+
+def test_a_job_that_goes_on_says_which_workers_it_waits_for(tmp_path: Path) -> None:
+    write(tmp_path, "worker_0.log", joined(7, 0, 2))
+    write(tmp_path, "worker_1.log", joined(8, 1, 2))
+    write(tmp_path, "scheduler.log", [*scheduler(), *registered(900, 2, [0, 1], 3)])
+    found = diagnose(tmp_path)
+    assert found.verdict == "running" and found.root is None
+    assert titles(found) == ["2 of 3 workers have registered; the job waits for the others"]
+    assert found.findings[0].where.line == 3 and "node number: 2" in found.findings[0].evidence
+    write(tmp_path, "scheduler.log", [*scheduler(), *registered(900, 2, [0, 1, 2], 3)])
+    assert titles(diagnose(tmp_path)) == []
 
 
 def test_tracebacks_are_counted() -> None:
