@@ -33,6 +33,7 @@ SECTION_GAP = 50
 _SLAB, _MAX_SLAB = 4, 256  # lines read at once: most blocks are short
 _LINE_BYTES = 1 << 16
 _MAX_BLOCK = 5000
+_HUGE = 1 << 18  # bytes of a line that nothing is looked for in
 _RUN_AGAIN = 64  # lines of a run that are looked at again when the file has grown
 
 TEXT = "text"
@@ -256,9 +257,17 @@ def _true_runs(mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
 
 def _marked(index: LogIndex, pattern: Pattern, low: int, high: int) -> npt.NDArray[np.bool_]:
     mask = np.zeros(high - low, np.bool_)
-    for hits in search(index, pattern, first_line=low, stop_line=high):
-        mask[hits.lines - low] = True
+    for first, stop in _usual_lines(index, low, high):
+        for hits in search(index, pattern, first_line=first, stop_line=stop):
+            mask[hits.lines - low] = True
     return mask
+
+
+def _usual_lines(index: LogIndex, low: int, high: int) -> Iterator[tuple[int, int]]:
+    """The lines without those that are too long to be part of a log's grammar."""
+    ends = np.append(index.offsets(low, high), index.span(high, high)[0])
+    for first, stop in _true_runs(np.diff(ends) <= _HUGE):
+        yield low + first, low + stop
 
 
 @lru_cache(maxsize=16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mswb.files.levels import Level
+from mswb.files.logindex import LogIndex
+from mswb.files.patterns import Pattern
+from mswb.files.search import Hits
 from mswb.launch.logview import spans as folding
 from mswb.launch.logview.shapes import same_as_before
 from mswb.launch.logview.spans import REPEAT, Span, SpanScan, block_at, scan, span_at
@@ -135,6 +139,23 @@ def test_lines_are_alike_when_only_their_digits_differ(
     with indexed(write(tmp_path / "log", "".join(lines) + "a" * 50)) as index:
         expected = [False, True, False, True, False, False, False, False, False, False, True]
         assert same_as_before(index, 0, index.line_count).tolist() == expected
+
+
+def test_nothing_is_looked_for_in_a_huge_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding, "_HUGE", 1000)
+    text = "x" * 5000 + "\n" + TRACEBACK + "y" * 5000 + " Begin launch kernel: \n" + TRACEBACK
+    path = write(tmp_path / "log", text)
+    with indexed(path) as index:
+        asked: set[int] = set()
+        original = folding.search
+
+        def noted(index: LogIndex, pattern: Pattern, *, first_line: int, stop_line: int) -> Iterator[Hits]:
+            asked.update(range(first_line, stop_line))
+            return original(index, pattern, first_line=first_line, stop_line=stop_line)
+
+        monkeypatch.setattr(folding, "search", noted)
+        assert [span.kind for span in scan(index, 0, index.line_count)] == ["traceback", "traceback"]
+        assert asked == set(range(1, 10)) - {5}
 
 
 def test_a_file_cut_while_it_is_read_is_no_error(tmp_path: Path) -> None:
