@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mswb.flows.runview import RunState, SourceKind
+from mswb.flows.verdicts import VERDICT_FILE, Verdict, kept
 from mswb.jobs.runs import Run, is_here, load_run, run_state
 from mswb.jobs.spec import FirstFailure, RunStatus
 from mswb.settings import Settings
@@ -30,6 +31,7 @@ MAX_RUNS = 2000
 """Runs of mswb in the list; the newest."""
 FRESH_S = 60.0
 """A log that grew so recently belongs to a run that goes on."""
+Stamp = tuple[int, ...]
 
 _LOG_FOLDER = re.compile(r"(?i).*logs?(?:[_-].*)?$|output$")
 _RUN_FOLDER = re.compile(r"\d{8}_\d{6}_\d+(?:_\d+)?$")
@@ -47,7 +49,8 @@ class KnownRun:
         started: seconds since the epoch, as is ``ended``; of a log folder, ``ended`` is when it last grew.
         here: whether it is of this host, so that it can be stopped from here.
         source: what to watch.
-        problem: what is unreadable.
+        problem: what is unreadable, or what the supervisor had to say.
+        told: what a diagnosis found after its end, if one was made.
         mine: whether it is the user's own, as every recorded run and every log folder counts.
     """
 
@@ -69,6 +72,7 @@ class KnownRun:
     source: Run | Path | ForeignRun
     problem: str = ""
     mine: bool = True
+    told: Verdict | None = None
 
     @property
     def live(self) -> bool:
@@ -85,7 +89,7 @@ class KnownRun:
 class _Record:
     """A run folder as it was read last. ``place`` is the real path of its logs, ``local``: it is of our folder."""
 
-    stamp: tuple[int, int, int] | None
+    stamp: Stamp | None
     run: Run
     place: str
     local: bool
@@ -146,7 +150,7 @@ class Lister:
             return
         for name in names[:MAX_RUNS]:
             folder = self._settings.runs_dir / name
-            stamp = _stamp(folder / "status.json")
+            stamp = _stamp_of(folder)
             before = self._records.get(name)
             if before is None or before.stamp != stamp or stamp is None:
                 if folder.is_dir() and not folder.is_symlink():
@@ -163,7 +167,7 @@ class Lister:
         self._finder = self._finder or Finder()
         return foreign_runs(self._settings, self._finder)
 
-    def _record(self, run: Run, stamp: tuple[int, int, int] | None) -> _Record:
+    def _record(self, run: Run, stamp: Stamp | None) -> _Record:
         line = from_run(run)
         log_dir = _real(line.log_dir)
         return _Record(stamp, run, log_dir, self._is_local(line) or run.status is None, line)
@@ -200,6 +204,7 @@ def from_run(run: Run) -> KnownRun:
         pids=tuple(one.pid for one in status.processes if one.state != "ended"),
         source=run,
         problem=status.message,
+        told=kept(run) if status.state == "ended" else None,
     )
 
 
@@ -269,7 +274,13 @@ def _script(status: RunStatus) -> str:
     return os.path.basename(status.script) if status.script else status.title
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def _stamp_of(folder: Path) -> Stamp | None:
+    """What changes whenever the record or the verdict of a run is written; None without a record."""
+    status = _stamp(folder / "status.json")
+    return None if status is None else (*status, *(_stamp(folder / VERDICT_FILE) or ()))
+
+
+def _stamp(path: Path) -> Stamp | None:
     try:
         found = os.stat(path)
     except OSError:

@@ -19,6 +19,7 @@ import msgspec
 from mswb.env.interpreter import Interpreter, find_interpreter
 from mswb.files.safety import make_private_dir
 from mswb.findings import Finding, MswbError, stop
+from mswb.flows import verdicts
 from mswb.flows.open_path import logs_of
 from mswb.jobs import control, runs
 from mswb.jobs.spec import ADOPTED, Event, JobSpec, ProcessSpec
@@ -165,8 +166,10 @@ def _follow_adopted(run: runs.Run, files: FollowSet, reader: _LineReader) -> Non
 
 
 def conclude(run: runs.Run) -> Diagnosis:
-    """The diagnosis of a run that has ended (or of one that goes on)."""
-    return diagnose(logs_of(run))
+    """The diagnosis of a run that has ended, which is kept (or of one that goes on)."""
+    found = diagnose(logs_of(run))
+    verdicts.keep(run, found)
+    return found
 
 
 class _LineReader:

@@ -263,7 +263,7 @@ async def test_copies_go_to_the_app(tmp_path: Path, logs: Path, monkeypatch: pyt
 async def test_diagnose_now_keeps_the_result_and_shows_it(
     tmp_path: Path, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "diagnose", lambda known, ticket: made.failed_diagnosis())
+    monkeypatch.setattr(work, "diagnose", lambda known, ticket, **named: made.failed_diagnosis())
     async with launch(tmp_path) as (pane, pilot):
         await shown(pane, pilot, made.OPEN_RUNNING, logs)
         await pilot.press("D")

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from mswb.flows.runview import Failed
+from mswb.flows.verdicts import Verdict
+from mswb.jobs.spec import FirstFailure
 from mswb.ui.panes.launch import speech
 from mswb.ui.panes.launch import state as states
 from mswb.ui.panes.launch.available import Here, available
@@ -29,6 +31,7 @@ from mswb.ui.panes.launch.words import (
     state_colour,
     state_word,
     title_text,
+    verdict_text,
 )
 from tests.ui import launch_states as made
 
@@ -332,3 +335,19 @@ def test_in_chinese_states_keep_their_colours(monkeypatch: pytest.MonkeyPatch) -
     assert banner is not None
     assert "最先失败" in banner.text
     assert "PIPELINE:1}" in timeline_lines(OpenRun("run:x", phases=()), 200)[0].text
+
+
+def test_what_was_found_earlier_is_told_without_a_diagnosis() -> None:
+    """In the order of how much is known: the diagnosis that was kept, the first failure, the supervisor's word."""
+    first = FirstFailure(role="worker", rank=0, pid=7, exit_code=1, time=1.0)
+    told = Verdict(verdict="failed", code="hang", title="a collective timed out", rank=1)
+    known = replace(made.FAILED, first_failure=first)
+    assert verdict_text(replace(known, told=told), None) == "rank 1: a collective timed out"
+    assert (
+        verdict_text(replace(known, told=Verdict(verdict="failed", title="rank 1 was killed", rank=1)), None)
+        == "rank 1 was killed"
+    )
+    assert verdict_text(known, None) == "rank 0 failed first, exit code 1"
+    lost = replace(made.FAILED, exit_code=70, problem="its supervisor died; ended: 7 python")
+    assert verdict_text(lost, None) == "its supervisor died; ended: 7 python"
+    assert verdict_text(replace(lost, problem=""), None) == "exit code 70"

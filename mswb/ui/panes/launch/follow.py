@@ -218,7 +218,7 @@ class Follow:
         self._pane.change(states.diagnosing, key, True)
         self._context.tasks.start(
             f"Diagnose {known.name}",
-            lambda ticket: work.diagnose(known, ticket),
+            lambda ticket: work.diagnose(known, ticket, keep=not self._context.options.read_only),
             lambda diagnosis: self._diagnosed(known, diagnosis),
             failed=lambda finding: self._undiagnosed(known, finding),
             group=f"launch.diagnose.{key}",

@@ -107,17 +107,23 @@ def verdict_text(one: KnownRun, diagnosis: Diagnosis | None) -> str:
     """Why a run ended as it did, as far as it is known."""
     if diagnosis is not None and diagnosis.root is not None:
         root = diagnosis.findings[diagnosis.root]
-        who = f"rank {root.where.rank}"
-        return root.title if root.where.rank is None or root.title.startswith(f"{who} ") else f"{who}: {root.title}"
+        return _with_rank(root.where.rank, root.title)
+    if one.told is not None and one.told.title:
+        return _with_rank(one.told.rank, one.told.title)
     if one.first_failure is not None:
         first = one.first_failure
         return f"{_first(_who(first.role, first.rank))}, {exit_text(first.exit_code)}"
-    if one.state == "failed":
+    if one.state == "failed" and not one.problem:
         return exit_text(one.exit_code)
     if one.kind == "foreign":
         pids = " ".join(map(str, one.pids[:6])) + (" …" if len(one.pids) > 6 else "")
         return word("pids {pids}, not started by mswb", pids=pids)
     return one.problem
+
+
+def _with_rank(rank: int | None, title: str) -> str:
+    who = f"rank {rank}"
+    return title if rank is None or title.startswith(f"{who} ") else f"{who}: {title}"
 
 
 def exit_text(code: int | None) -> str:

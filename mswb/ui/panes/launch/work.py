@@ -87,11 +87,15 @@ def _is_news(before: RunView, view: RunView) -> bool:
     return (before.state, before.first_failure) != (view.state, view.first_failure)
 
 
-def diagnose(known: KnownRun, ticket: Ticket) -> Diagnosis:
-    """Why a run ended as it did, or what holds it up."""
+def diagnose(known: KnownRun, ticket: Ticket, *, keep: bool = True) -> Diagnosis:
+    """Why a run ended as it did, or what holds it up; ``keep``: of a run that has ended, for every later list."""
+    from mswb.flows import verdicts
     from mswb.flows.watch import diagnosis
 
-    return diagnosis(known.source, ticket.cancelled, lambda done, total: ticket.report(done, total, "files"))
+    found = diagnosis(known.source, ticket.cancelled, lambda done, total: ticket.report(done, total, "files"))
+    if keep and known.run is not None and not ticket.cancelled():
+        verdicts.keep(known.run, found)
+    return found
 
 
 def phases(logs: tuple[ShownLog, ...], ticket: Ticket) -> tuple[PhaseSpan, ...]:
