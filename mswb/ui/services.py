@@ -12,11 +12,17 @@ from mswb.ui.messages import Sampled
 from mswb.ui.tasks import Ticket
 
 if TYPE_CHECKING:
+    from textual.notifications import SeverityLevel
+
     from mswb.env.devices.sample import Sample
     from mswb.env.interpreter import Interpreter
     from mswb.jobs.runs import Run
     from mswb.launch.diagnose import Diagnosis
     from mswb.ui.app import Workbench
+
+
+_SEVERITIES: Mapping[str, SeverityLevel] = {"succeeded": "information", "stopped": "warning", "ended": "warning"}
+"""How the toast about the end of a run looks."""
 
 
 def start_services(app: Workbench) -> None:
@@ -101,8 +107,9 @@ def copy(app: Workbench, text: str, what: str) -> None:
 def tell_end(app: Workbench, run: Run, diagnosis: Diagnosis) -> None:
     """A run has ended: a toast, the bell, OSC 9, and the user's command."""
     root = diagnosis.findings[diagnosis.root].title if diagnosis.root is not None else None
-    title = notify.title_of(run.id, diagnosis.verdict, root)
-    app.notify(title, severity="information" if diagnosis.verdict == "succeeded" else "error", markup=False)
+    how = end_word(run, diagnosis)
+    title = notify.title_of(run.id, how, root)
+    app.notify(title, severity=_SEVERITIES.get(how, "error"), markup=False)
     app.bell()
     driver.send(app, notify.osc9(title))
     command = notify.command_of(app.context.settings.tables.get("notify", {}))
@@ -112,6 +119,13 @@ def tell_end(app: Workbench, run: Run, diagnosis: Diagnosis) -> None:
             lambda ticket: notify.run_command(command, _report(diagnosis), os.environ, title),
             lambda done: None,
         )
+
+
+def end_word(run: Run, diagnosis: Diagnosis) -> str:
+    """How a run ended: by its logs, and where these can't say, by its record (``stopped``, say)."""
+    from mswb.jobs.runs import run_state
+
+    return run_state(run) if diagnosis.verdict == "unknown" else diagnosis.verdict
 
 
 def _report(diagnosis: Diagnosis) -> Mapping[str, Any]:
