@@ -201,6 +201,19 @@ async def test_a_run_that_stops_already_is_killed_by_the_second_x(
 
 
 @pytest.mark.asyncio
+async def test_a_kill_does_not_say_that_the_run_is_stopping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "members", lambda known: work.Members(known, ((101, "python"), (102, "python"))))
+    async with launch(tmp_path) as (pane, pilot):
+        await still(pane, pilot)
+        pane.show(made.state(made.RUNNING))
+        await pilot.pause()
+        await pilot.press("X")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        assert f"Kill run {made.RUNNING.name} with its 2 processes?" in screen_text(pilot.app)
+        assert "is stopping" not in screen_text(pilot.app)
+
+
+@pytest.mark.asyncio
 async def test_the_answers_can_be_clicked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[bool] = []
     monkeypatch.setattr(work, "members", lambda known: work.Members(known, ()))

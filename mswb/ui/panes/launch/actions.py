@@ -57,7 +57,7 @@ def ask_to_stop(pane: LaunchPane, known: KnownRun, *, kill: bool = False) -> Non
 
 def _ask(pane: LaunchPane, found: work.Members, *, kill: bool) -> None:
     known = found.known
-    question = stop_question(known.name, found.processes, stopping=kill or known.state == "stopping")
+    question = stop_question(known.name, found.processes, stopping=known.state == "stopping", kill=kill)
 
     def answered(answer: str | None) -> None:
         if answer:

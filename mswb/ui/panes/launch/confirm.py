@@ -93,18 +93,25 @@ class _Answer(Static):
             screen.dismiss(self._answer)
 
 
-def stop_question(run_id: str, members: Sequence[tuple[int, str]], *, stopping: bool = False) -> Question:
-    """Whether to end a run: its processes (pid and name) are shown; ``stopping``: it was asked to end already."""
+def stop_question(
+    run_id: str, members: Sequence[tuple[int, str]], *, stopping: bool = False, kill: bool = False
+) -> Question:
+    """Whether to end a run: its processes (pid and name) are shown.
+
+    Args:
+        stopping: it was asked to end already, so that a kill is all that is left.
+        kill: it is to be killed without being asked to end first.
+    """
     lines = tuple(f"pid {pid}  {name}" for pid, name in members) or (
         word("no process of it is left; its record gets an end"),
     )
     count = word("1 process") if len(members) == 1 else word("{count} processes", count=len(members))
-    kill = ("kill", word("X: kill them at once (SIGKILL)"))
-    if stopping:
-        title = word("Run {id} is stopping; kill what is left, {count}?", id=run_id, count=count)
-        return Question(title, lines, (("kill", word("x, y: kill at once (SIGKILL)")),))
+    if stopping or kill:
+        asked = "Run {id} is stopping; kill what is left, {count}?" if stopping else "Kill run {id} with its {count}?"
+        return Question(word(asked, id=run_id, count=count), lines, (("kill", word("x, y: kill at once (SIGKILL)")),))
     stop = ("stop", word("x, y, Enter: stop (SIGINT, then SIGTERM, then SIGKILL)"))
-    return Question(word("Stop run {id} with its {count}?", id=run_id, count=count), lines, (stop, kill))
+    at_once = ("kill", word("X: kill them at once (SIGKILL)"))
+    return Question(word("Stop run {id} with its {count}?", id=run_id, count=count), lines, (stop, at_once))
 
 
 def adopt_question(title: str, pids: Sequence[tuple[int, str]]) -> Question:

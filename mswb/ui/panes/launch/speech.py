@@ -105,6 +105,7 @@ _CHINESE = {
     "{count} processes": "{count} 个进程",
     "Stop run {id} with its {count}?": "停止运行 {id}（{count}）？",
     "Run {id} is stopping; kill what is left, {count}?": "运行 {id} 正在停止；强制终止剩下的 {count}？",
+    "Kill run {id} with its {count}?": "强制终止运行 {id}（{count}）？",
     "x, y, Enter: stop (SIGINT, then SIGTERM, then SIGKILL)": "x、y、Enter：停止（依次 SIGINT、SIGTERM、SIGKILL）",
     "X: kill them at once (SIGKILL)": "X：立即强制终止（SIGKILL）",
     "x, y: kill at once (SIGKILL)": "x、y：立即强制终止（SIGKILL）",
