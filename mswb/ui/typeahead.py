@@ -26,6 +26,8 @@ PATIENCE_S = 10.0
 """How long a key may keep the next one waiting."""
 CHECK_S = 0.02
 """Seconds between two looks whether a part that is waited for is still there."""
+WAKING_S = 3.0
+"""How long the first key waits at most for something to have the focus."""
 AT_ONCE = frozenset({"ctrl+c", "ctrl+z"})
 """Keys that wait for nobody; what was typed before them is forgotten."""
 
@@ -38,6 +40,7 @@ class Typeahead:
         self._waiting: deque[Message] = deque()
         self._work: asyncio.Task[None] | None = None
         self._until = 0.0
+        self._awake = False
 
     def put(self, message: Message) -> None:
         """Take a key or a paste from the terminal; to be called on the event loop."""
@@ -51,6 +54,7 @@ class Typeahead:
 
     async def _hand_over(self) -> None:
         try:
+            await self._wake()
             while self._waiting:
                 before = self._screen
                 self._until = time.monotonic() + PATIENCE_S
@@ -58,6 +62,15 @@ class Typeahead:
                 await self._settle(before)
         finally:
             self._work = None
+
+    async def _wake(self) -> None:
+        """Wait for the first pane: what is typed while the app starts is meant for it."""
+        until = time.monotonic() + WAKING_S
+        while not self._awake:
+            screen = self._screen
+            self._awake = (screen is not None and screen.focused is not None) or time.monotonic() > until
+            if not self._awake:
+                await asyncio.sleep(CHECK_S)
 
     async def _settle(self, before: Screen[Any] | None) -> None:
         """Wait for the key, which bubbles up to the app, then for what its action sent, then for a screen it opened."""

@@ -34,6 +34,12 @@ def _adoptable(here: Here) -> bool:
     return here.target is not None and here.target.kind == "foreign" and here.target.mine
 
 
+def _diagnosed(here: Here) -> bool:
+    """Whether anything was found out about the open run."""
+    run = here.state.open
+    return run is not None and run.diagnosis is not None and bool(run.diagnosis.findings)
+
+
 WHEN: Mapping[str, Callable[[Here], bool]] = {
     "restart": lambda here: here.target is not None and here.target.kind == "run",
     "stop": _stoppable,
@@ -41,13 +47,13 @@ WHEN: Mapping[str, Callable[[Here], bool]] = {
     "adopt": _adoptable,
     "attach": lambda here: here.target is not None and (here.target.live or here.target.kind == "foreign"),
     "side": lambda here: here.in_run,
-    "jump": lambda here: here.in_run and here.state.open is not None and here.state.open.diagnosis is not None,
+    "jump": lambda here: here.in_run and _diagnosed(here),
     "diagnose": lambda here: here.target is not None,
     "curves": lambda here: here.target is not None,
     "maximise": lambda here: here.in_run and not here.state.side,
     "resize": lambda here: here.in_run and not here.state.side,
     "back": lambda here: here.state.level == "run" or here.state.open is not None,
-    "copy_finding": lambda here: here.state.open is not None and here.state.open.diagnosis is not None,
+    "copy_finding": _diagnosed,
 }
 CHANGES = frozenset({"new", "restart", "stop", "kill", "adopt"})
 """What a session started with ``--read-only`` refuses."""

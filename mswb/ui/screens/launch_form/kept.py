@@ -58,12 +58,13 @@ class Kept:
             screen.state = replace(screen.state, first=screen.state.values)
         screen.changed()
         entry = screen.focused
-        if begins and isinstance(entry, Entry) and entry.SELECTS:
+        if begins and isinstance(entry, Entry):
             entry.select_all()
 
     def forget_place(self) -> None:
-        """Something was typed: the next earlier launch is the newest again."""
+        """Something was typed: the next earlier launch is the newest again, and none fills the form by itself."""
         self._recalled = -1
+        self._wanted = False
 
     def recall(self, step: int) -> None:
         """Fill the form with an earlier (-1) or later (1) launch; behind the newest comes what was typed."""
