@@ -153,7 +153,8 @@ class LineView(ScrollView, can_focus=True):
         line = self._lines[index]
         style = self.rich_style + Style(bold=line.bold)
         if line.colour:
-            style += self.get_component_rich_style(f"lines--{line.colour}", partial=True)
+            # of a part of a style Textual gives white where the colour is mixed with the ground
+            style += Style(color=self.get_component_rich_style(f"lines--{line.colour}").color)
         if index == self._cursor:
             style += self.get_component_rich_style("lines--cursor", partial=True)
         return Strip([Segment(set_cell_size(line.text, width), style)], width)
