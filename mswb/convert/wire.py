@@ -175,6 +175,12 @@ def _no_field(source: Source, position: int, span: Span) -> Damage:
 
 
 def _field(chunk: bytes, position: int) -> Field | None:
+    if len(chunk) > 1 and chunk[0] < 0x80 and chunk[1] < 0x80 and chunk[0] > 7:  # nearly all: one byte each
+        number, wire, value = chunk[0] >> 3, chunk[0] & 7, chunk[1]
+        if wire == BYTES:
+            return Field(number, wire, value, position + 2, position + 2 + value, position)
+        if wire == VARINT:
+            return Field(number, wire, value, position + 2, position + 2, position)
     tag, used = _varint(chunk, 0)
     number, wire = tag >> 3, tag & 7
     if not used or not 0 < number < 1 << 29:
@@ -262,7 +268,8 @@ def _scalars(source: Source, field: Field, message: str, spec: Spec) -> tuple[An
         return (Span(field.start, field.end),)
     if length > MAX_TEXT:
         raise Damage(field.at, f"{message}.{spec.name} is a text of {length:,} bytes")
-    source.charge(length // 64, field.at)
+    if length >= 64:
+        source.charge(length // 64, field.at)
     raw = source.at(field.start, length)
     return (raw if spec.kind == "data" else raw.decode("utf-8", "surrogateescape"),)
 

@@ -139,7 +139,7 @@ async def test_details_beside_the_list(tmp_path: Path, project: Path) -> None:
             text = screen_text(app)
             assert pane.current is not None and os.path.basename(pane.current.path) in text
             assert "Recognised by" in text
-            shown.append(pane.details._item)
+            shown.append(pane.details._shown[0])
             await pilot.press("j")
         assert len(set(shown)) == 3
         await pilot.press("d")
