@@ -191,9 +191,13 @@ def scan(index: LogIndex, low: int, high: int, *, runs: bool = True) -> list[Spa
 
 def _indented_records(levels: Levels, indented: npt.NDArray[np.bool_], low: int) -> Iterator[Span]:
     """Records with nothing but indented lines up to the next record: what they are needs no grammar."""
-    for first, stop in _true_runs(indented):
-        if first and stop < len(levels) and levels[first - 1] != Level.NONE and levels[stop] != Level.NONE:
-            yield Span(low + first - 1, low + stop, "record", int(levels[first - 1]))
+    firsts, stops = _run_edges(indented)
+    inside = (firsts > 0) & (stops < len(levels))
+    firsts, stops = firsts[inside], stops[inside]
+    plain = (levels[firsts - 1] != Level.NONE) & (levels[stops] != Level.NONE)
+    heads = firsts[plain] - 1
+    for head, stop, level in zip(heads.tolist(), stops[plain].tolist(), levels[heads].tolist(), strict=True):
+        yield Span(low + head, low + stop, "record", level)
 
 
 def _resume_at(index: LogIndex, found: list[Span], done: int, low: int) -> int:
@@ -251,8 +255,14 @@ def _bridged(marked: npt.NDArray[np.bool_], free: npt.NDArray[np.bool_]) -> Iter
 
 
 def _true_runs(mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    firsts, stops = _run_edges(mask)
+    yield from zip(firsts.tolist(), stops.tolist(), strict=True)
+
+
+def _run_edges(mask: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Where runs of true values begin and end."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
-    yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+    return edges[::2], edges[1::2]
 
 
 def _marked(index: LogIndex, pattern: Pattern, low: int, high: int) -> npt.NDArray[np.bool_]:
