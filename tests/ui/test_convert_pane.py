@@ -69,7 +69,16 @@ async def test_enter_looks_into_a_model(tmp_path: Path, name: str, words: list[s
         await pilot.press("enter")
         await until(pilot, lambda: words[-1] in pane._more(pane.current))
         assert all(word in pane._more(pane.current) for word in words)
+        if size == LARGE:  # the key bar has room
+            assert ("L Check" in screen_text(app)) == name.endswith("mindir")
         await until(pilot, lambda: words[0] in screen_text(app))
+
+
+async def test_a_path_that_is_opened_is_looked_into(tmp_path: Path) -> None:
+    async with opened(tmp_path, "net.mindir") as (app, pane, pilot):
+        pane.table.set_filter("")
+        assert pane.open_path(tmp_path / "project" / "net.onnx")
+        await until(pilot, lambda: "Gemm" in screen_text(app))
 
 
 async def test_what_was_told_of_another_model_is_not_shown(tmp_path: Path) -> None:

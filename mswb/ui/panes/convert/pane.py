@@ -49,11 +49,18 @@ class ConvertPane(InventoryPane):
     def action_details(self) -> None:
         """The details, and a look into the model for them."""
         super().action_details()
-        item = self.current
-        if item is not None and item.kind in READABLE and not self._more(item):
-            self._look_into(item)
+        self._look_into(self.current)
 
-    def _look_into(self, item: Item) -> None:
+    def _draw_details(self) -> None:
+        """Details that lie over the list were asked for, by a key or by a path that was opened."""
+        super()._draw_details()
+        if self.state.details and not self.is_wide:
+            self._look_into(self.current)
+
+    def _look_into(self, item: Item | None) -> None:
+        if item is None or item.kind not in READABLE or self._more(item):
+            return
+
         def work(_: object) -> ModelFacts:
             from mswb.convert.inspect import inspect
 
