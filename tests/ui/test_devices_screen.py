@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.text import Text
 
+from mswb.env.devices.sample import ProcessCounters, RankLink
 from mswb.ui.messages import Sampled
 from mswb.ui.screens.devices import DevicesScreen, process_arrays
 from mswb.ui.widgets.devices.board import Board
@@ -127,6 +129,15 @@ async def test_strangers_and_ranks_by_their_variables() -> None:
     assert arrays["command"][0] == "(another pid namespace)"
     assert arrays["command"][2] == "(rank and device by its variables)"
     assert arrays["memory"] == [None] * 4
+
+
+async def test_ranks_on_the_host_alone() -> None:
+    link = RankLink(77, 3, "worker", "r9", None, "environment")
+    gone = RankLink(78, 4, "worker", "r9", None, "environment")
+    counters = ProcessCounters(77, 99.0, 3 << 30, 1)
+    arrays = process_arrays(replace(machine(), processes=(), links=(link, gone), ranks=(counters,)))
+    assert [arrays[name] for name in ("device", "pid", "rank", "run")] == [["-"], [77], [3], ["r9"]]
+    assert (arrays["cpu"], arrays["rss"], arrays["command"]) == ([99.0], [3 << 30], ["(worker)"])
 
 
 async def test_what_changes_behind_it_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

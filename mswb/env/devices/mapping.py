@@ -17,8 +17,6 @@ Devices = Sequence[DeviceCounters]
 
 def links(trainers: Iterable[Trainer], devices: Devices, processes: Iterable[DeviceProcess]) -> tuple[RankLink, ...]:
     """One link for each rank and device, by rank; the driver's word comes before that of the environment."""
-    if not devices:
-        return ()
     found = [
         RankLink(one.pid, one.rank, one.role, one.run, one.device, "process")
         for one in processes

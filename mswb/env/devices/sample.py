@@ -196,7 +196,8 @@ class Sample:
     """All counters of one moment.
 
     time: seconds since the epoch. devices: by kind and number, an instance after its GPU.
-    watched: the processes that the caller named. notes: one quiet sentence for each thing that is missing, and why.
+    watched: the processes that the caller named. ranks: those of trainings that hold no device, without descendants.
+    notes: one quiet sentence for each thing that is missing, and why.
     """
 
     time: float
@@ -206,6 +207,7 @@ class Sample:
     links: tuple[RankLink, ...] = ()
     watched: tuple[ProcessCounters, ...] = ()
     notes: tuple[str, ...] = ()
+    ranks: tuple[ProcessCounters, ...] = ()
 
     def device(self, key: str | None) -> DeviceCounters | None:
         """The device of this key."""

@@ -17,7 +17,6 @@ from mswb.env.devices.sample import (
     DeviceProcess,
     HostCounters,
     ProcessCounters,
-    RankLink,
     Reading,
     Sample,
 )
@@ -98,41 +97,41 @@ class Sampler:
             self._host = HostReader(self._folder)
         host = self._host.read()
         reading = _merged([source.latest(patience_s) for source in self._sources])
-        table = procs.scan() if pids or (reading.devices and self._must_search()) else {}
-        processes, watched = self._processes(reading.processes, pids, table)
+        table = procs.scan() if pids or self._must_search() else {}
+        if table and self._must_search():
+            self._searched, self._trainers = self._clock(), procs.find_trainers(table)
+        processes, watched, ranks = self._processes(reading.processes, pids, table)
         return Sample(
             time=time.time(),
             host=host,
             devices=reading.devices,
             processes=processes,
-            links=self._links(reading.devices, processes, table),
+            links=mapping.links(self._trainers, reading.devices, processes),
             watched=watched,
+            ranks=ranks,
             notes=reading.notes + _foreign_note(processes),
         )
 
     def _must_search(self) -> bool:
         return self._searched is None or self._clock() - self._searched >= TRAINERS_EVERY_S
 
-    def _links(
-        self, devices: tuple[DeviceCounters, ...], processes: tuple[DeviceProcess, ...], table: Mapping[int, procs.Stat]
-    ) -> tuple[RankLink, ...]:
-        if devices and table and self._must_search():
-            self._searched, self._trainers = self._clock(), procs.find_trainers(table)
-        return mapping.links(self._trainers, devices, processes)
-
     def _processes(
         self, held: tuple[DeviceProcess, ...], pids: tuple[int, ...], table: Mapping[int, procs.Stat]
-    ) -> tuple[tuple[DeviceProcess, ...], tuple[ProcessCounters, ...]]:
-        """Processes of the devices with what /proc adds, and the trees that were asked for; each looked at once."""
+    ) -> tuple[tuple[DeviceProcess, ...], tuple[ProcessCounters, ...], tuple[ProcessCounters, ...]]:
+        """Processes of the devices with what /proc adds, the trees that were asked for, and the ranks without a device;
+        each looked at once."""
         now = self._clock()
         here = {one.pid: stat for one in held if (stat := self._look(one.pid, table)) is not None}
         trees = procs.trees(table, pids)
         members = {stat.pid: stat for tree in trees.values() for stat in tree}
-        shares = {pid: self._shares.share(stat, now) for pid, stat in {**members, **here}.items()}
+        ranks = {one.pid: stat for one in self._trainers if (stat := table.get(one.pid) or procs.look(one.pid))}
+        ranks = {pid: stat for pid, stat in ranks.items() if pid not in here and not stat.over}
+        shares = {pid: self._shares.share(stat, now) for pid, stat in {**members, **here, **ranks}.items()}
         self._shares.keep(shares)
         self._people = {(stat.pid, stat.start): self._person(stat) for stat in here.values()}
         watched = tuple(procs.counters(pid, trees[pid], shares) for pid in pids)
-        return tuple(self._described(one, here.get(one.pid), shares) for one in held), watched
+        described = tuple(self._described(one, here.get(one.pid), shares) for one in held)
+        return described, watched, tuple(procs.counters(pid, [stat], shares) for pid, stat in ranks.items())
 
     def _look(self, pid: int, table: Mapping[int, procs.Stat]) -> procs.Stat | None:
         """The process of this pid, if the driver's pid is one of this namespace."""

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from mswb.env.devices.history import History
-from mswb.env.devices.sample import DeviceProcess, RankLink, Sample
+from mswb.env.devices.sample import DeviceProcess, ProcessCounters, RankLink, Sample
 from mswb.files.safety import printable
 from mswb.findings import language
 from mswb.settings import host_name
@@ -57,8 +57,8 @@ class DevicesScreen(PacedScreen[None]):
             columns(),
             id="devices-processes",
             keys_column="key",
-            title=_say("Processes on devices", "占用设备的进程"),
-            empty=_say("no process holds a device", "没有进程占用设备"),
+            title=_say("Processes on devices, and ranks", "占用设备的进程和各 rank"),
+            empty=_say("no process holds a device, no rank is here", "没有进程占用设备，也没有 rank"),
         )
         yield KeyBar()
 
@@ -135,9 +135,12 @@ def columns() -> tuple[Column, ...]:
 
 
 def process_arrays(sample: Sample) -> dict[str, list[Any]]:
-    """Rows of the process table: what the driver names, then ranks that only their variables tie to a device."""
+    """Rows of the process table: what the driver names, then ranks that their variables tie to a device, or that train
+    on the host alone."""
+    use = {one.pid: one for one in sample.ranks}
     rows = [_of_process(one) for one in sample.processes]
-    rows += [_of_link(link) for link in sample.links if link.source == "environment" and link.device is not None]
+    linked = (link for link in sample.links if link.source == "environment")
+    rows += [_of_link(one, use.get(one.pid)) for one in linked if one.device is not None or one.pid in use]
     labels = {device.key: device.label for device in sample.devices}
     for row in rows:
         row["key"] = f"{row['device']} {row['pid']}"
@@ -161,10 +164,14 @@ def _of_process(one: DeviceProcess) -> dict[str, Any]:
     }
 
 
-def _of_link(link: RankLink) -> dict[str, Any]:
-    empty: dict[str, Any] = dict.fromkeys(("user", "memory", "busy", "cpu", "rss"))
+def _of_link(link: RankLink, use: ProcessCounters | None) -> dict[str, Any]:
+    empty: dict[str, Any] = dict.fromkeys(("user", "memory", "busy"))
     command = _say("(rank and device by its variables)", "（由环境变量得知）")
-    return empty | {"device": link.device, "pid": link.pid, "rank": link.rank, "run": link.run, "command": command}
+    if link.device is None:
+        command = f"({link.role or _say('process of a training', '训练进程')})"
+    counters = {"cpu": use.cpu_percent, "rss": use.rss_bytes} if use is not None else {"cpu": None, "rss": None}
+    told = {"device": link.device or "-", "pid": link.pid, "rank": link.rank, "run": link.run, "command": command}
+    return empty | counters | told
 
 
 def _percent(value: float) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from mswb.env.devices.sample import DeviceCounters, DeviceProcess, Reading
 from mswb.env.devices.sampler import Sampler
+from tests.unit.env.devices.test_procs import child
 from tests.unit.env.devices.worlds import NoDevices, NoHost
 from tests.waiting import wait_until
 
@@ -97,6 +98,21 @@ def test_processes_that_were_asked_for() -> None:
     one, two = made.sample([os.getpid(), 1 << 23]).watched
     assert one.pid == os.getpid() and one.rss_bytes and one.cpu_percent is not None and one.processes >= 1
     assert (two.rss_bytes, two.cpu_percent, two.processes) == (None, None, 0)
+
+
+def test_ranks_without_any_device_are_found_and_measured() -> None:
+    with child("pass", MS_ROLE="MS_WORKER", RANK_ID="7", MSWB_RUN_ID="r1") as process:
+        now = [0.0]
+        made = sampler(clock=lambda: now[0])
+        first = made.sample(patience_s=60.0)
+        now[0] = 1.0
+        found = made.sample(patience_s=60.0)
+        assert (7, "r1", None) in {(one.rank, one.run, one.device) for one in found.links if one.pid == process.pid}
+        (before,) = (one for one in first.ranks if one.pid == process.pid)
+        (mine,) = (one for one in found.ranks if one.pid == process.pid)
+        assert before.cpu_percent is None and mine.cpu_percent is not None and mine.rss_bytes
+    now[0] = 2.0
+    assert process.pid not in {one.pid for one in made.sample(patience_s=60.0).ranks}
 
 
 def test_a_second_thread_gets_the_sample_before() -> None:
