@@ -28,6 +28,20 @@ def plot(lines: list[str], labels: int = 1) -> list[str]:
     return [line[LABEL_CELLS + 1 :] for line in lines[labels:-2]]
 
 
+@pytest.mark.parametrize(
+    ("width", "label"),
+    [
+        (80, "⠒ loss of rank 0, 20261130_113206_12837  last 5.053 @61  min 1.25 @60  max 9 @1"),
+        (72, "⠒ loss of rank 0, 20261130_113206_12837  last 5.053 @61  min 1.25  max 9"),
+        (68, "⠒ loss of rank 0, 20261130_113206_12837  last 5.053  min 1.25  max 9"),
+    ],
+)
+def test_the_legend_says_less_before_it_is_cut(width: int, label: str) -> None:
+    curve = series(9, *[3.0] * 58, 1.25, 5.0526)
+    lines = render_curve([Drawn("loss of rank 0, 20261130_113206_12837", curve)], width, 10)
+    assert lines[0].rstrip() == label
+
+
 def test_a_falling_line() -> None:
     lines = render_curve([Drawn("loss", series(4, 3, 2, 1))], 40, 10)
     assert lines[0].split() == ["⠒", "loss", "last", "1", "@4", "min", "1", "@4", "max", "4", "@1"]

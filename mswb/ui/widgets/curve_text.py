@@ -97,7 +97,7 @@ def render_curve(
     """
     signs = ASCII_SIGNS if ascii else SIGNS
     shown = list(series[:2])
-    labels = [_label(one, number, ascii, signs) for number, one in enumerate(shown)]
+    labels = [_label(one, number, ascii, signs, width) for number, one in enumerate(shown)]
     rows = height - len(labels) - 2
     columns = width - LABEL_CELLS - 1
     if width < MIN_WIDTH or rows < 1 or not any(len(one.series) for one in shown):
@@ -240,19 +240,23 @@ def _axis(shown: Sequence[Drawn], frame: _Frame, signs: Signs, cursor: float | N
     return "".join(cells)
 
 
-def _label(one: Drawn, number: int, ascii: bool, signs: Signs) -> str:
-    """The curve's sign and name, then what matters of its values."""
+def _label(one: Drawn, number: int, ascii: bool, signs: Signs, width: int) -> str:
+    """The curve's sign and name, then what matters of its values: with the steps, where there is room for them."""
     sign = signs.second if number else (":" if ascii else "⠒")
     series = one.series
     low, high, last, broken = series.low, series.high, series.last, series.first_broken
     told = [(_say("last", "最新"), last), (_say("min", "最小"), low), (_say("max", "最大"), high)]
-    words = [f"{name} {_place(point)}" for name, point in told if point is not None]
+    full = [f"{name} {_place(point)}" for name, point in told if point is not None]
+    brief = [f"{name} {short(point.value, 4)}" for name, point in told if point is not None]
+    wrong = []
     if broken is not None:
-        words.append(
+        wrong = [
             f"{signs.broken} {series.broken} {_say('nan or inf, first', 'nan 或 inf，首个')} @{short(broken.step)}"
-        )
-    name = printable(one.label.replace("\t", " "), 60)
-    return "  ".join([f"{sign} {name}", *words])
+        ]
+    name = f"{sign} {printable(one.label.replace(chr(9), ' '), 60)}"
+    forms = ([name, *full, *wrong], [name, full[0], *brief[1:], *wrong] if full else [name, *wrong])
+    texts = ["  ".join(words) for words in (*forms, [name, *brief, *wrong])]
+    return next((text for text in texts if cell_len(text) <= width), texts[-1])
 
 
 def _place(point: Point) -> str:
