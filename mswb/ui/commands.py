@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from textual.binding import Binding
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from mswb.findings import language, load_catalogue, make
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from mswb.ui.app import Workbench
 
 Command = tuple[str, str, Callable[[], Any]]
+
+
+def place(binding: Binding) -> tuple[int, bool]:
+    """First what is special to the pane, then the whole workbench's, at last cursor keys and the like."""
+    context = (binding.id or "").partition(".")[0]
+    return 2 if not context or context in keymap.GENERIC else int(context == "app"), not binding.show
 
 
 class WorkbenchCommands(Provider):
@@ -37,8 +44,8 @@ class WorkbenchCommands(Provider):
 
     def _commands(self) -> Iterator[Command]:
         seen: set[str] = set()
-        active_ones = sorted(self.screen.active_bindings.items(), key=lambda one: not one[1].binding.show)
-        for key, active in active_ones:  # first what the key bar offers, then cursor keys and the like
+        active_ones = sorted(self.screen.active_bindings.items(), key=lambda one: place(one[1].binding))
+        for key, active in active_ones:
             name, words = active.binding.id or active.binding.action, keymap.words_of(active.binding)
             if active.enabled and words and name not in seen:
                 seen.add(name)

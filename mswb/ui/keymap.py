@@ -36,6 +36,9 @@ class Key:
         return self.zh if language() == "zh" else self.help
 
 
+GENERIC = frozenset({"table", "overlay"})
+"""Contexts whose keys are the same in every list, or in everything that lies over a pane."""
+
 CHARACTERS = {
     "slash": "/",
     "question_mark": "?",

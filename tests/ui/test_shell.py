@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.binding import Binding
+from textual.containers import VerticalScroll
 from textual.widgets import Input, OptionList, Static
 
 from mswb.findings import Where, make
 from mswb.ui import messages
+from mswb.ui.commands import place
 from mswb.ui.screens.drawer import DrawerScreen
 from mswb.ui.screens.findings import FindingsScreen
-from mswb.ui.screens.help import HelpScreen
+from mswb.ui.screens.help import HelpScreen, help_text
 from mswb.ui.widgets.keybar import KeyBar
 from mswb.ui.widgets.tabbar import TabBar
 from tests.ui.sessions import LARGE, SMALL, plain_panes, screen_text, until, workbench
@@ -94,6 +97,33 @@ async def test_help_lists_the_keys_of_here_and_filters(tmp_path: Path) -> None:
         await until(pilot, lambda: app.screen is app.main)
 
 
+async def test_help_scrolls_to_its_ends_and_names_what_every_list_does_last(tmp_path: Path) -> None:
+    text = help_text(["table", "launch", "app"], {}, "").plain.splitlines()
+    assert text.index("launch") < text.index("app") < text.index("table") < text.index("ask")
+    app = workbench(tmp_path)
+    async with app.run_test(size=SMALL) as pilot:
+        await until(pilot, lambda: app.focused is not None)
+        app.set_focus(None)
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        scroll = app.screen.query_one(VerticalScroll)
+        await until(pilot, lambda: scroll.max_scroll_y > 0)
+        await pilot.press("G")
+        await until(pilot, lambda: scroll.scroll_y == scroll.max_scroll_y)
+        await pilot.press("g")
+        await until(pilot, lambda: scroll.scroll_y == 0)
+
+
+async def test_the_palette_begins_with_what_is_special_to_the_pane() -> None:
+    def binding(name: str, show: bool = False) -> Binding:
+        return Binding("x", "x", id=name, show=show)
+
+    names = [binding("table.down"), binding("app.jobs", True), binding("launch.curves"), binding("launch.new", True)]
+    names += [binding("", True), binding("app.help")]
+    ordered = [one.id for one in sorted(names, key=place)]
+    assert ordered == ["launch.new", "launch.curves", "app.jobs", "app.help", "", "table.down"]
+
+
 async def test_a_key_of_the_users(tmp_path: Path) -> None:
     app = workbench(tmp_path, '[keys]\n"app.jobs" = "g"\n"app.nothing" = "x"\n')
     async with app.run_test(size=SMALL) as pilot:
@@ -133,6 +163,8 @@ async def test_drawer_shows_cancels_and_explains(tmp_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, FindingsScreen))
         await pilot.press("escape", "j", "x")
         await until(pilot, lambda: task.state == "cancelled")
+        await pilot.press("enter")  # a task without an error tells its whole line
+        await until(pilot, lambda: any("Endless work" in note.message for note in app._notifications))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
 

@@ -122,13 +122,15 @@ class DrawerScreen(PacedModal[None]):
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the run, or the error of the task."""
+        """Open the run, the error of the task, or say all of the task's line."""
         chosen = self._chosen()
         if isinstance(chosen, RunLine):
             self.dismiss()
             self.app.post_message(OpenPath(chosen.folder))
         elif chosen is not None and chosen.finding is not None:
             self.app.post_message(ShowFindings([chosen.finding], chosen.title))
+        elif chosen is not None:
+            self.app.notify(task_line(chosen).strip(), markup=False)
 
     def action_cancel(self) -> None:
         """Cancel the task under the cursor."""

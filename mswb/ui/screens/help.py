@@ -68,6 +68,11 @@ class HelpScreen(PacedModal[None]):
         """Type into the filter."""
         self.query_one(Input).focus()
 
+    def action_edge(self, end: bool) -> None:
+        """To the first or last key."""
+        scroll = self.query_one(VerticalScroll)
+        scroll.scroll_end(animate=False) if end else scroll.scroll_home(animate=False)
+
     def action_close(self) -> None:
         self.dismiss()
 
@@ -75,6 +80,7 @@ class HelpScreen(PacedModal[None]):
 def help_text(shown: Iterable[str], displays: dict[str, str], words: str) -> Text:
     """The keys of ``shown`` contexts, and then of all others, that hold ``words``."""
     first = [name for name in dict.fromkeys(shown) if name in keymap.contexts()]
+    first.sort(key=keymap.GENERIC.__contains__)  # what every list can do comes last
     text = Text()
     for name in first + [other for other in keymap.contexts() if other not in first]:
         rows = [key for key in keymap.keys_of(name) if _holds(key, words)]
