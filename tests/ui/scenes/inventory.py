@@ -50,6 +50,12 @@ MODELS = (
     item("mindir", "models/big.mindir", 2 * MIB, "weights beside it are missing", "external-data-missing", files=1),
     item("ms", "models/net.ms", 12 * MIB, "MindSpore Lite 2.3"),
 )
+INSIDE = (
+    str(PROJECT / "models" / "net.onnx"),
+    "Made by pytorch 2.4\n  ir_version 8\n  opset ai.onnx 17\nGraphs 1\n  main: 122 nodes\n"
+    "    in  x float32 [N, 3, 224, 224]\n    out y float32 [N, 1000]\nOperators 122\n  53 Conv\n  49 Relu\n  16 Add",
+)
+"""What a look into a model has told."""
 NOTES = (
     make(
         "inventory-unreadable",
@@ -102,7 +108,7 @@ SCENES = {
     "nothing_left": shows("cache", looked(CACHE), "f", *"zzz", "enter"),
     "marked": shows("cache", looked(CACHE), "space", "j", "j", "space"),
     "details": shows("cache", looked(CACHE, details=True)),
-    "details_model": shows("convert", looked(MODELS), "j", "enter"),
+    "details_model": shows("convert", looked(MODELS, more=INSIDE), "j", "enter"),
     "chinese": shows("cache", looked(CACHE), config='lang = "zh"\n'),
     "read_only": shows("cache", looked(CACHE), options={"read_only": True}),
 }
