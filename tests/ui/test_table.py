@@ -7,6 +7,7 @@ from textual.widgets import Input
 
 from mswb.ui import keymap
 from mswb.ui.messages import Copy
+from mswb.ui.widgets.table.data import Column
 from mswb.ui.widgets.table.widget import Table
 from tests.ui.tables import TableApp, press, ranks
 
@@ -23,6 +24,21 @@ async def test_rows_titles_and_count() -> None:
         assert "running" in first and "line 0" in first
         assert second.split()[:4] == ["1", "✖", "failed", "-"]
         assert "2.0 MiB" in third
+
+
+async def test_an_optional_column_is_left_out_while_it_says_nothing() -> None:
+    columns = (
+        Column("rank", "Rank", "number"),
+        Column("state", "State", width=9, optional=True),
+        Column("line", "Last"),
+    )
+    app = TableApp({"rank": [0, 1], "state": ["", ""], "line": ["a", "b"]}, columns)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert app.lines[1].split() == ["Rank", "Last"]
+        app.table.set_data({"rank": [0, 1], "state": ["", "odd"], "line": ["a", "b"]})
+        await pilot.pause()
+        assert app.lines[1].split() == ["Rank", "State", "Last"]
 
 
 @pytest.mark.parametrize(

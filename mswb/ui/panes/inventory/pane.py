@@ -56,7 +56,7 @@ def columns() -> tuple[Column, ...]:
     return (
         Column("name", word("name"), width=22),
         Column("kind", word("kind"), width=17),
-        Column("status", word("status"), width=19, style=status_colour, show=status_text),
+        Column("status", word("status"), width=19, style=status_colour, show=status_text, optional=True),
         Column("size", word("size"), "bytes", width=9),
         Column("age", word("age"), "age", width=5, total=False),
         Column("files", word("files"), "number", width=6, hide_below=100),

@@ -40,6 +40,7 @@ class Column:
         hide_below: hidden in terminals narrower than so many cells.
         cut: which end of a text that does not fit is left out.
         total: whether sums of it make sense (not of a rank, a step or a pid).
+        optional: left out until one of its values says something.
     """
 
     key: str
@@ -52,6 +53,7 @@ class Column:
     hide_below: int = 0
     cut: Cut = "end"
     total: bool = True
+    optional: bool = False
 
     @property
     def numeric(self) -> bool:

@@ -55,8 +55,12 @@ class Layout:
 
 
 def natural_widths(data: TableData) -> dict[str, int]:
-    """For each column the cells its values need, as far as a sample of them tells."""
-    return {column.key: _natural(column, data) for column in data.columns}
+    """For each column the cells its values need, as far as a sample of them tells; 0 for one that is left out."""
+    return {column.key: 0 if _says_nothing(column, data) else _natural(column, data) for column in data.columns}
+
+
+def _says_nothing(column: Column, data: TableData) -> bool:
+    return column.optional and not any(data.value(row, column.key) for row in range(len(data)))
 
 
 def sum_widths(view: View) -> dict[str, int]:
@@ -71,7 +75,7 @@ def place(columns: Sequence[Column], wanted: Mapping[str, int], width: int, term
 
     Long text columns give way first; where even that is not enough, the line is longer than the table and scrolls.
     """
-    shown = [column for column in columns if terminal >= column.hide_below]
+    shown = [column for column in columns if terminal >= column.hide_below and wanted.get(column.key, 1)]
     widths = {column.key: wanted.get(column.key, 1) for column in shown}
     gap = 2 if GUTTER + sum(widths.values()) + 2 * len(shown) <= width + 2 else 1
     room = width - GUTTER - gap * (len(shown) - 1)
