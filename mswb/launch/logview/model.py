@@ -18,7 +18,7 @@ from mswb.findings import Finding, MswbError
 from mswb.launch.logview.bits import Answers, Judged, Question
 from mswb.launch.logview.filters import NO_FILTER, Filter
 from mswb.launch.logview.order import Order, Source
-from mswb.launch.logview.rows import NO_ROWS, Chunk, Place
+from mswb.launch.logview.rows import NO_ROWS, Place
 from mswb.launch.logview.source import ShownLog
 from mswb.launch.logview.spans import Span, SpanScan, span_at
 from mswb.launch.logview.state import NO_FOLDS, Folds, Snapshot, TailLine, Work
@@ -141,6 +141,7 @@ class LogModel:
             return True
         while not late():
             if not (self._judge_one() or self._sort_one() or self._scan_one()):
+                self._work = None
                 return False
         self._tell()
         return True
@@ -344,10 +345,6 @@ class LogModel:
         elif self._fold_all or self.wanted.by_record:
             lines = sum(file.index.line_count for file in self.files if file.index is not None)
             self._work = Work("folding", sum(file.scan.done for file in self.files), lines)
-
-    @property
-    def chunks(self) -> Sequence[Chunk]:
-        return self.order.chunks
 
     @property
     def memory_bytes(self) -> int:

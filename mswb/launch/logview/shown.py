@@ -42,11 +42,6 @@ class ShownLine(NamedTuple):
     head: str = ""
     body: str = ""
 
-    @property
-    def short(self) -> str:
-        """The line without process ids, date and source folder; any line that is no record as it is."""
-        return " ".join(part for part in (self.time, self.word if self.time else "", self.head, self.body) if part)
-
 
 def shown_line(head: bytes, tail: bytes, size: int, encoding: Encoding) -> ShownLine:
     r"""Take a line apart for drawing.

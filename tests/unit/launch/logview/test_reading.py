@@ -25,7 +25,6 @@ def test_a_record_is_taken_apart_and_shortened() -> None:
     assert (line.level, line.time, line.word, line.head, line.body) == (
         Level.ERROR, "04:01:01", "ERROR", "DEVICE Run:", "the text",
     )  # fmt: skip
-    assert line.short == "04:01:01 ERROR DEVICE Run: the text"
 
 
 @pytest.mark.parametrize(
