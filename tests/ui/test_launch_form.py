@@ -468,6 +468,55 @@ async def test_the_filter_shows_what_it_matches_and_esc_clears_it(tmp_path: Path
         assert not one.form.query_one("#row-ssl_key_path").display
 
 
+async def test_down_in_the_filter_goes_to_the_first_match(tmp_path: Path, python: Path) -> None:
+    async with session(tmp_path, python, DIRECT, size=SMALL) as one:
+        await one.press("ctrl+g", *"ssl_key")
+        await one.until(lambda: one.form.query("#row-ssl_key_path"))
+        await one.pilot.pause()
+        await one.press("down", "x")
+        assert one.focus == "ssl_key_path"
+        assert one.editor("ssl_key_path").value == "x"
+
+
+async def test_down_in_an_empty_filter_goes_on(tmp_path: Path, python: Path) -> None:
+    async with session(tmp_path, python, DIRECT) as one:
+        await one.press("ctrl+g", "down")
+        assert one.focus == "Fold"
+
+
+async def test_the_default_of_local_workers_follows_the_workers(tmp_path: Path, python: Path) -> None:
+    async with session(tmp_path, python, ["--worker_num", "2", "--backend", "direct", "train.py"]) as one:
+        await one.checked()
+        local = one.editor("local_worker_num")
+        assert isinstance(local, Entry)
+        assert local.placeholder == "2"
+        local.focus()
+        await one.until(lambda: "Empty: 2." in one.text)
+        await one.write("worker_num", "3")
+        await one.checked()
+        assert local.placeholder == "3"
+
+
+async def test_a_long_line_is_seen_from_its_beginning_with_a_mark(tmp_path: Path, python: Path) -> None:
+    words = "--worker_num 2 --local_worker_num 2 --backend direct train.py --epochs 2 --steps 30"
+    async with session(tmp_path, python, words.split(), size=SMALL) as one:
+        row = next(row for row in one.text.split("\n") if "mswb run" in row)
+        assert row.split("mswb run")[1].lstrip().startswith("--worker_num 2 --local_worker_num 2")
+        assert row.rstrip().endswith("…")
+        one.editor(LINE).focus()
+        await one.press("end")
+        row = next(row for row in one.text.split("\n") if "mswb run" in row)
+        assert row.rstrip().endswith("--steps 30")
+        assert row.split("mswb run")[1].lstrip().startswith("…")
+        await one.press("tab")
+        row = next(row for row in one.text.split("\n") if "mswb run" in row)
+        assert row.split("mswb run")[1].lstrip().startswith("--worker_num 2")
+        await one.write(SCRIPT_ARGUMENTS, "")
+        await one.write("local_worker_num", "")
+        row = next(row for row in one.text.split("\n") if "mswb run" in row)
+        assert row.rstrip().endswith("--worker_num 2 --backend direct train.py")
+
+
 async def test_a_refused_flag_in_a_closed_group_is_shown(tmp_path: Path, python: Path) -> None:
     async with session(tmp_path, python, ["--node_rank", "-4", "--worker_num", "2", "train.py"]) as one:
         await one.until(lambda: "node_rank" in one.form.state.problems())

@@ -33,8 +33,8 @@ from mswb.ui.screens.launch_form import work
 from mswb.ui.screens.launch_form.kept import Kept
 from mswb.ui.screens.launch_form.paths import Paths
 from mswb.ui.screens.launch_form.state import Checked, FormState, shows, typed
-from mswb.ui.screens.launch_form.text import help_of, preview_lines, say, status
-from mswb.ui.widgets.form.fields import Choice, Entry, FieldRow, Fold, LineEntry, PathEntry
+from mswb.ui.screens.launch_form.text import FOLLOWS, default_of, help_of, preview_lines, say, status
+from mswb.ui.widgets.form.fields import Choice, Entry, FieldRow, FilterEntry, Fold, LineEntry, PathEntry
 from mswb.ui.widgets.form.starter import Starter
 from mswb.ui.widgets.keybar import KeyBar
 
@@ -132,7 +132,7 @@ class LaunchForm(PacedModal["Run | None"]):
 
     async def _mount_more(self) -> None:
         """The way to all other flags; the first frame has no room for it."""
-        needle = FieldRow("filter", say("more flags  /", "更多参数  /"), Entry(placeholder=say("filter", "筛选")))
+        needle = FieldRow("filter", say("more flags  /", "更多参数  /"), FilterEntry(placeholder=say("filter", "筛选")))
         folds = [Fold(group.key, group.titles[language()], len(group.fields)) for group in form.groups()]
         await self.query_one("#form-fields").mount_all([needle, *folds])
 
@@ -228,6 +228,7 @@ class LaunchForm(PacedModal["Run | None"]):
         else:
             self.focus_next()
 
+    @on(FilterEntry.Left)
     def _to_match(self) -> None:
         needle = self.query_one("#row-filter", FieldRow).editor.value
         known = form.fields()
@@ -311,10 +312,16 @@ class LaunchForm(PacedModal["Run | None"]):
         if checked.prepared is not None:
             python = checked.prepared.interpreter
             version = f"MindSpore {python.mindspore_version}" if python.mindspore_version else "no MindSpore"
-            entry = self.query_one("#row-python", FieldRow).editor
-            if isinstance(entry, Entry):
-                entry.placeholder = printable(f"{python.path} ({version})")
+            self._say_default("python", f"{python.path} ({version})")
+            for name in FOLLOWS:
+                self._say_default(name, default_of(self.state, name))
         self._show()
+
+    def _say_default(self, name: str, text: str) -> None:
+        """Show in an empty field what its emptiness means."""
+        entry = self.query_one(f"#row-{name}", FieldRow).editor
+        if isinstance(entry, Entry):
+            entry.placeholder = printable(text)
 
     @on(Starter.Pressed)
     def action_start(self) -> None:

@@ -84,6 +84,18 @@ def _checked_status(state: FormState, checked: Checked) -> Status:
     return Status("ok", what, "success", True)
 
 
+FOLLOWS = ("worker_num", "local_worker_num")
+"""Flags of which one follows from the other where only one is given."""
+
+
+def default_of(state: FormState, name: str) -> str:
+    """What it means that this field is empty, in words; of numbers that follow from others, as the last look saw it."""
+    prepared = state.checked.prepared if state.checked is not None else None
+    if name in FOLLOWS and prepared is not None:
+        return str(getattr(prepared.request, name))
+    return form.fields()[name].default(language())
+
+
 def help_of(state: FormState, name: str) -> str:
     """Two rows at most about the field in focus: what is wrong and what to do, else what it means."""
     problem = state.problems().get(name)
@@ -92,7 +104,7 @@ def help_of(state: FormState, name: str) -> str:
     known = form.fields().get(name)
     if known is not None:
         lang = language()
-        default = known.default(lang)
+        default = default_of(state, name)
         empty = say(f" Empty: {default}.", f" 空：{default}。") if default else ""
         return f"--{known.flag.usage[2:]}  {known.meaning(lang)}{empty}"
     return _HELP.get(name, ("", ""))[language() == "zh"]

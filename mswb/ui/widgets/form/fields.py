@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
+from rich.segment import Segment
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive, reactive
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -30,7 +33,8 @@ LABEL_CELLS = 18
 class Entry(Input):
     """A text on one row; Up, Down and Enter go on to the neighbours. Control characters never get in.
 
-    What stands there is selected when a key brings the focus, so that typing replaces it.
+    What stands there is selected when a key brings the focus, so that typing replaces it. Without the focus a long text
+    is shown from its beginning, with it where the cursor is; a mark stands where it goes on.
     """
 
     SELECTS: ClassVar[bool] = True
@@ -50,6 +54,54 @@ class Entry(Input):
     def validate_value(self, value: str) -> str:
         """What a paste brings may hold anything."""
         return UNSAFE.sub("", value.replace("\t", " "))
+
+    def action_next(self) -> None:
+        """Go on to the next field."""
+        self.screen.focus_next()
+
+    def watch_value(self) -> None:
+        self._bring_in_sight()
+
+    def on_focus(self) -> None:
+        self._bring_in_sight()
+
+    def on_blur(self) -> None:
+        self.scroll_to(0, 0, force=True, animate=False)  # a click counts from what is seen
+
+    def _bring_in_sight(self) -> None:
+        """Scroll to the cursor: the text may be shorter than what was scrolled to."""
+        self.scroll_to_region(Region(self._cursor_offset, 0, 1, 1), force=True, animate=False)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        if y or width < 4 or not self.value:
+            return super().render_line(y)
+        if self.has_focus:
+            strip, start = super().render_line(y), self.scroll_offset.x
+            cursor = self._cursor_offset - self.cursor_at_end - start
+        else:
+            strip, start, cursor = Strip([Segment(self.value, self.rich_style)]), 0, -1
+            strip = strip.adjust_cell_length(width, self.rich_style)
+        mark = Strip([Segment(glyph("ellipsis"), self.rich_style)])
+        if start > 0 and cursor != 0:
+            strip = Strip.join([mark, strip.crop(mark.cell_length)])
+        if start + width < cell_len(self.value) and cursor != width - 1:
+            strip = Strip.join([strip.crop(0, width - mark.cell_length), mark])
+        return strip
+
+
+class FilterEntry(Entry):
+    """A filter of the fields below: Down goes to the first one that matches, not to the heading above it."""
+
+    class Left(Message):
+        """The first match is wanted."""
+
+    def action_next(self) -> None:
+        """Go to the first match; without a filter, on."""
+        if self.value.strip():
+            self.post_message(self.Left())
+        else:
+            super().action_next()
 
 
 class PathEntry(Entry):
