@@ -9,6 +9,7 @@ import pytest
 from mswb.findings import Where
 from mswb.launch.timeline import PhaseSpan
 from mswb.ui.panes.launch import work
+from mswb.ui.panes.launch.lines import Line
 from mswb.ui.panes.launch.state import OpenRun
 from tests.ui import launch_states as made
 from tests.ui.sessions import LARGE, SMALL, screen_text, until
@@ -75,3 +76,20 @@ async def test_o_outside_the_details_goes_to_the_root(
         await pilot.press("o")
         await until(pilot, lambda: asked)
         assert (asked[0].rank, asked[0].line) == (1, 12)
+
+
+@pytest.mark.asyncio
+async def test_lines_lose_nothing_when_the_scrollbar_comes(tmp_path: Path, logs: Path) -> None:
+    async with launch(tmp_path) as (pane, pilot):
+        await shown(pane, pilot, made.OPEN_FAILED, logs)
+        await pilot.press("d")
+        view = pane.side.lines
+        await until(pilot, lambda: view.has_focus)
+        view.set_lines(lambda width: [Line("short")])
+        await pilot.pause()
+        view.set_lines(lambda width: [Line("x" * (width - 1) + "E")] * 200)
+        await pilot.pause()
+        await pilot.pause()
+        rows = [row for row in screen_text(pilot.app).split("\n") if "xxx" in row]
+        assert len(rows) > 10
+        assert all("xE" in row for row in rows)

@@ -66,7 +66,7 @@ class LineView(ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("launch_lines")
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"lines--{name}" for name in (*COLOURS, "cursor")}
     DEFAULT_CSS = """
-    LineView { height: 1fr; background: $surface; scrollbar-size-vertical: 1; }
+    LineView { height: 1fr; background: $surface; scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
     LineView > .lines--error { color: $text-error; }
     LineView > .lines--warning { color: $text-warning; }
     LineView > .lines--success { color: $text-success; }
