@@ -23,7 +23,8 @@ import pyte
 
 from tests.waiting import wait_until
 
-_QUESTION = b"\x1b[6n"
+_QUESTION = re.compile(rb"\x1b\[(?:(\d+);(\d+)H\x1b\[)?6n")
+"""Where the cursor is; answered for where it was put just before, else for the corner."""
 _KITTY = re.compile(r"\x1b\[[<>=][0-9;]*[a-zA-Z]")
 """Private sequences that pyte would draw as text."""
 
@@ -117,6 +118,7 @@ class Terminal:
             raise AssertionError(f"no {wanted!r} on the screen:\n{self.text}\n") from None
 
     def _read(self) -> None:
+        tail = b""
         while self._open:
             if not select.select([self._master], [], [], 0.05)[0]:
                 continue
@@ -132,10 +134,19 @@ class Terminal:
             if self._keep_screen and self.draws:
                 with self._lock:
                     self._stream.feed(_KITTY.sub("", data.decode("utf-8", "replace")))
-            for _ in range(data.count(_QUESTION) if self._answers else 0):
-                os.write(self._master, b"\x1b[1;1R")
+            tail = self._answer(tail + data)
             if self._rate is not None:
                 threading.Event().wait(len(data) / self._rate)
+
+    def _answer(self, data: bytes) -> bytes:
+        """Answer the questions in what came; returns what may be the beginning of another one."""
+        end = 0
+        for question in _QUESTION.finditer(data):
+            end = question.end()
+            if self._answers:
+                row, column = (int(part or 1) for part in question.groups())
+                os.write(self._master, b"\x1b[%d;%dR" % (row, column))
+        return data[max(end, len(data) - 20) :]
 
 
 def _own_terminal() -> None:

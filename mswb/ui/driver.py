@@ -52,7 +52,7 @@ def driver_class(pace: Pace, *, ascii_only: bool, gone: Callable[[], None]) -> t
 
         def process_message(self, message: Message) -> None:
             if isinstance(message, events.CursorPosition):
-                pace.answered()
+                pace.answered(message.x)
             else:
                 super().process_message(message)
 

@@ -39,7 +39,9 @@ def run(names: list[str], context: Context) -> list[tuple[str, Row]]:
     rows: list[tuple[str, Row]] = []
     for name in names:
         print(f"… {name}", file=sys.stderr, flush=True)
-        rows += [(name, row) for row in REGISTRY[name](context)]
+        for row in REGISTRY[name](context):
+            rows.append((name, row))
+            print(f"    {row.what}: {row.ours:.4g}", file=sys.stderr, flush=True)
     return rows
 
 

@@ -18,6 +18,8 @@ from tests.waiting import wait_until
 
 SIZE = (80, 24)
 FOLLOWING = "following"
+MARK = "❯"
+"""Stands before the row under the cursor."""
 _TOTAL = re.compile(r"(?:line [\d,]+|[\d,]+) of ([\d,]+)|([\d,]+) lines")
 _LETTERS = [chr(code) for code in range(0xC0, 0x250)]
 """No log holds them: where one comes from the terminal, it is the answer to the key."""
@@ -145,3 +147,10 @@ class Echo:
             found.append(self.time("G", FOLLOWING.encode()))
             self.rest()
         return found
+
+    def moved(self) -> float:
+        """The cursor of a table moves by a row, down and up by turns: the row it comes to is drawn with the mark."""
+        self.rest()
+        key = "j" if self._at % 2 == 0 else "k"
+        self._at += 1
+        return self.time(key, MARK.encode())

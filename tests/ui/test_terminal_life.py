@@ -106,7 +106,7 @@ def test_lang_c_gets_nothing_but_ascii(env: dict[str, str], project: Path) -> No
     with Terminal(MSWB, env=env | {"LANG": "C"}, cwd=project) as terminal:
         terminal.wait_for("q Quit")
         terminal.type("?")
-        terminal.wait_for("app.palette")
+        terminal.wait_for("launch.new")
         assert bytes(terminal.received).isascii()
 
 
@@ -163,6 +163,9 @@ def test_a_defect_ends_with_one_line_and_a_file(env: dict[str, str], project: Pa
 def test_terminals_that_answer_and_those_that_do_not(env: dict[str, str], project: Path, answers: bool) -> None:
     with Terminal(MSWB, env=env, cwd=project, answers=answers) as terminal:
         terminal.wait_for("q Quit")
-        for key, word in (("?", "app.palette"), ("\x1b", "q Quit"), ("J", "Jobs ")):
-            terminal.type(key)
-            terminal.wait_for(word)
+        terminal.type("?")
+        terminal.wait_for("launch.new")
+        terminal.type("\x1b")
+        terminal.wait_for(lambda text: "launch.new" not in text and "q Quit" in text)  # else it becomes Alt+J
+        terminal.type("J")
+        terminal.wait_for("Jobs ")

@@ -16,7 +16,7 @@ from rich.text import Text
 from mswb.findings import MswbError, Where, make
 from mswb.settings import load_settings
 from mswb.ui import clip, finding_text, glyphs, keymap, notify, session, terminal, themes
-from mswb.ui.pace import PATIENCE_S, QUESTION, Pace
+from mswb.ui.pace import LOST_S, PATIENCE_S, QUESTION, TRIES, Pace
 from mswb.ui.widgets.header import HeaderState, header_text
 
 # -- key map
@@ -88,34 +88,57 @@ class _Clock:
         return self.now
 
 
+def question(column: int) -> str:
+    return QUESTION.format(column=column + 1)
+
+
 def test_no_frame_before_the_terminal_took_the_last() -> None:
     clock = _Clock()
     pace = Pace(clock=clock)
     assert pace.ready()
-    assert pace.frame() == QUESTION
+    assert pace.frame() == question(1)
     assert not pace.ready()
-    pace.answered()
+    pace.answered(1)
     assert pace.ready()
+    assert pace.frame() == question(2)
 
 
-def test_a_terminal_that_never_answers_is_not_asked_again() -> None:
+def test_a_terminal_that_never_answers_is_not_asked_for_ever() -> None:
+    clock = _Clock()
+    pace = Pace(clock=clock)
+    asked = []
+    for _ in range(TRIES + 2):
+        assert pace.ready()
+        asked.append(bool(pace.frame()))
+        assert pace.ready() != asked[-1]
+        clock.now += PATIENCE_S + 0.1
+    assert asked == [True] * TRIES + [False] * 2
+
+
+def test_a_late_answer_counts_for_its_own_frame() -> None:
     clock = _Clock()
     pace = Pace(clock=clock)
     pace.frame()
     clock.now = PATIENCE_S + 0.1
     assert pace.ready()
-    assert pace.frame() == "" and pace.ready()
+    pace.frame()
+    pace.answered(1)
+    assert not pace.ready(), "the second frame is still under way"
+    pace.answered(2)
+    assert pace.ready()
 
 
-def test_a_slow_terminal_stays_asked() -> None:
+def test_a_terminal_that_was_stopped_gets_nothing_for_long() -> None:
     clock = _Clock()
     pace = Pace(clock=clock)
     pace.frame()
-    pace.answered()
+    pace.answered(1)
     pace.frame()
     clock.now = PATIENCE_S + 0.1
+    assert not pace.ready()
+    clock.now = LOST_S + 0.1
     assert pace.ready()
-    assert pace.frame() == QUESTION
+    assert pace.frame() == question(3)
 
 
 def test_a_limit_of_bytes_a_second() -> None:
@@ -123,7 +146,7 @@ def test_a_limit_of_bytes_a_second() -> None:
     pace = Pace(1000, clock=clock)
     pace.sent_bytes += 2000
     pace.frame()
-    pace.answered()
+    pace.answered(1)
     clock.now = 1.9
     assert not pace.ready()
     clock.now = 2.1
