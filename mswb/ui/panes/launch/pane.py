@@ -15,7 +15,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.events import Resize
+from textual.events import Key, Resize
 from textual.widget import Widget
 
 from mswb.findings import Finding, Where
@@ -26,7 +26,7 @@ from mswb.ui.messages import Copy
 from mswb.ui.panes.base import Pane
 from mswb.ui.panes.launch import actions
 from mswb.ui.panes.launch import state as states
-from mswb.ui.panes.launch.available import Here, available
+from mswb.ui.panes.launch.available import CHANGES, Here, available
 from mswb.ui.panes.launch.banner import BannerRow
 from mswb.ui.panes.launch.follow import Follow
 from mswb.ui.panes.launch.lines import LineView
@@ -233,6 +233,27 @@ class LaunchPane(Pane):
         """The keys that do something now; the key bar shows these."""
         return available(action, self.here)
 
+    def on_key(self, event: Key) -> None:
+        """Say why a key does nothing here that would do something elsewhere."""
+        if event.key in self.screen.active_bindings:
+            return
+        bindings = self._bindings.key_to_bindings.get(event.key, [])
+        if self.state.read_only and any(one.action in CHANGES for one in bindings):
+            self._say_read_only()
+        elif self._on_grid and any(event.key in key.keys.split(",") for key in keymap.keys_of("log")):
+            self.app.notify(word("{key} is a key of the log; Tab goes there", key=event.key), markup=False)
+        else:
+            return
+        event.stop()
+
+    def _say_read_only(self) -> None:
+        self.app.notify(word("read-only: nothing is started, stopped or changed here"), markup=False)
+
+    @property
+    def _on_grid(self) -> bool:
+        part = self.run_part
+        return part is not None and part.ready and _is_in(self.screen.focused, part.grid)
+
     # -- messages of the parts
 
     @on(RunsTable.Chosen, "#launch-runs")
@@ -253,6 +274,8 @@ class LaunchPane(Pane):
         event.stop()
         if self.check_action("restart", ()):
             self.action_restart()
+        elif self.state.read_only:
+            self._say_read_only()
 
     @on(RanksGrid.Chosen, "#launch-grid")
     def _rank_chosen(self, event: RanksGrid.Chosen) -> None:
@@ -374,9 +397,7 @@ class LaunchPane(Pane):
 
     def action_maximise(self) -> None:
         """All room for the part with the focus, or shared again."""
-        part = self.run_part
-        on_grid = part is not None and _is_in(self.screen.focused, part.grid)
-        self.change(states.maximised, "grid" if on_grid else "log")
+        self.change(states.maximised, "grid" if self._on_grid else "log")
 
     def action_resize(self, rows: int) -> None:
         """More or fewer rows for the ranks."""

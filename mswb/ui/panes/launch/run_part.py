@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
@@ -38,6 +39,7 @@ class RunPart(Vertical):
         self._state: LaunchState | None = None
         self._shown: tuple[str, tuple[ShownLog, ...]] = ("", ())
         self._rooted = ""
+        self._rested = ""
         self._texts: dict[str, str] = {}
         self._ready = False
         self._follows = False
@@ -81,8 +83,20 @@ class RunPart(Vertical):
         self._show_logs(run)
         self._show_root(run)
 
+    @on(LogPanel.Position)
+    def _in_place(self) -> None:
+        """The end of the log is there: of a run that had ended when it was opened nothing is to follow."""
+        body, run = self.log_panel.body, self._state.open if self._state is not None else None
+        view = run.view if run is not None else None
+        if run is None or view is None or body is None or self._rested == run.key or not body.view.snapshot.built:
+            return
+        self._rested = run.key
+        if not view.live and body.view.following:
+            self.log_panel.follow(False)
+
     def close_run(self) -> None:
         """Give the files of the log view back."""
+        self._rested = ""
         self._shown = ("", ())
         self._rooted = ""
         if self._ready:

@@ -98,6 +98,8 @@ _CHINESE = {
     ),
     "reading the logs": "读取日志",
     "not ended": "未结束",
+    "read-only: nothing is started, stopped or changed here": "只读：这里不启动、不停止也不更改任何运行",
+    "{key} is a key of the log; Tab goes there": "{key} 是日志的按键；按 Tab 转到日志",
     "This finding names no line.": "这条诊断没有指明行。",
     # questions and answers
     "no process of it is left; its record gets an end": "它已没有进程；将补上结束记录",

@@ -90,6 +90,7 @@ class LogBody(LogActions):
         """Follow the end, or stay."""
         self._goal = None if on else self._goal
         self.view.move_to(self.view.count - 1 if on else self.view.cursor, follow=on)
+        self._tell()
 
     # -- drawing
 

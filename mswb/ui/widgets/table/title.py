@@ -42,7 +42,7 @@ class TableTitle(Widget):
     def render(self) -> Text:
         line = Text(no_wrap=True, overflow="ellipsis", end="")
         line.append(f" {safe(self.title)}" if self.title else "", style="bold")
-        line.append(f" {self._count}")
+        line.append(f" {self._count}" if self._always else "")
         if self._notes:
             line.append(f"  {self._notes}", style=self.get_component_rich_style("table-title--notes"))
         if self._problem:
