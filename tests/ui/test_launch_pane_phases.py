@@ -104,3 +104,15 @@ async def test_t_reads_and_shows_the_phases(
         pane.show(other)
         assert pane.state.open is not None
         assert pane.state.open.phases is None
+
+
+def test_the_axis_ends_with_the_run() -> None:
+    """Prints have no time stamps: a rank that trains does so until the end, though its last record is older."""
+    view = made.view((made.rank(0),), "succeeded", started=1000.0, ended=1020.0)
+    phases = (phase(0, "start", 0, 2), phase(0, "training", 2, 10))
+    rows = [line.text for line in timeline_lines(OpenRun("run:x", view=view, phases=phases), 43)]
+    assert rows[0].split() == ["0s", "20s"]
+    assert rows[1] == "r0 " + "s" * 4 + "T" * 36
+    live = replace(view, state="running", ended=None)
+    assert timeline_lines(OpenRun("run:x", view=live, phases=phases), 43, 1040.0)[0].text.split() == ["0s", "40s"]
+    assert timeline_lines(OpenRun("run:x", phases=phases), 43)[0].text.split() == ["0s", "10s"]

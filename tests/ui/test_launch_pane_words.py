@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.ui import launch_states as made
-from tests.ui.sessions import screen_text, until
+from tests.ui.sessions import LARGE, screen_text, until
 from tests.ui.test_launch_pane_list import alone, launch
 from tests.ui.test_launch_pane_run import focus_in, logs, shown
 
@@ -59,3 +59,10 @@ async def test_an_ended_run_is_shown_to_its_end_and_not_followed(tmp_path: Path,
         await until(pilot, lambda: part.log_panel.body is not None and not part.log_panel.body.view.following)
         assert "rank 1 line 40" in screen_text(pilot.app)
         assert "following" not in screen_text(pilot.app)
+
+
+@pytest.mark.asyncio
+async def test_what_happened_is_seen_beside_an_open_run(tmp_path: Path, logs: Path) -> None:
+    async with launch(tmp_path, LARGE) as (pane, pilot):
+        await shown(pane, pilot, made.OPEN_FAILED, logs)
+        assert "What happened" in screen_text(pilot.app)

@@ -52,10 +52,10 @@ class LaunchPane(Pane):
     LaunchPane.-run.-over RunPart { display: none; }
     LaunchPane.-run.-over SidePart { display: block; }
     LaunchPane.-wide RunsList { display: block; }
-    LaunchPane.-wide.-open RunsList { width: 34; }
+    LaunchPane.-wide.-open RunsList { width: 50; }
     LaunchPane.-wide.-open RunPart { display: block; margin-left: 1; }
     LaunchPane.-wide.-open SidePart { margin-left: 1; }
-    LaunchPane.-wide.-beside SidePart { display: block; width: 30%; }
+    LaunchPane.-wide.-beside SidePart { display: block; width: 26%; }
     """
     WIDE = 140
     """Columns from which list, run and details stand side by side."""

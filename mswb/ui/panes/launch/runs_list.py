@@ -24,9 +24,9 @@ NEVER = 100_000
 COLUMNS = (
     Column("state", word("State"), "text", width=11, style=state_colour),
     Column("age", word("Age"), "age", width=4, show=age_words),
-    Column("ranks", word("Ranks"), "number", width=5),
-    Column("script", word("Script"), "text", width=20),
+    Column("script", word("Script"), "text", width=14),
     Column("verdict", word("What happened"), "text", width=40),
+    Column("ranks", word("Ranks"), "number", width=5),
     Column("run", word("Run"), "text", width=24),
     Column("folder", word("Folder"), "text", width=30),
     Column("host", word("Host"), "text", width=14),

@@ -52,7 +52,7 @@ class SidePart(Vertical):
         same = self._drawn[:2] == what[:2]
         self._drawn = what
         self.query_one("#launch-side-title", Static).update(word(TITLES[side]))
-        self.lines.set_lines(_maker(run, side), top=not same)
+        self.lines.set_lines(_maker(run, side, state.now), top=not same)
 
     def finding(self, state: LaunchState) -> Finding | None:
         """The finding under the cursor, else the root."""
@@ -63,11 +63,11 @@ class SidePart(Vertical):
         return diagnosis.findings[line.finding]
 
 
-def _maker(run: OpenRun, side: Side) -> Callable[[int], Sequence[Line]]:
+def _maker(run: OpenRun, side: Side, now: float) -> Callable[[int], Sequence[Line]]:
     if side == "timeline":
         from mswb.ui.panes.launch.timeline import timeline_lines
 
-        return lambda width: timeline_lines(run, width)
+        return lambda width: timeline_lines(run, width, now)
     return lambda width: details_lines(run.diagnosis, width, waiting=run.diagnosing, live=_is_live(run))
 
 

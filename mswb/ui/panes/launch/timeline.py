@@ -28,20 +28,30 @@ LONGEST = 12
 _SHARE, _WITH_SHARE = 12, 50  # cells of a share, and from which width on it is drawn
 
 
-def timeline_lines(run: OpenRun, width: int) -> list[Line]:
-    """The bars of all ranks in ``width`` cells, the longest phases below."""
+def timeline_lines(run: OpenRun, width: int, now: float | None = None) -> list[Line]:
+    """The bars of all ranks in ``width`` cells, the longest phases below; ``now`` in seconds since the epoch."""
     phases = run.phases
     if phases is None:
         return [Line(f"{word('reading the logs')} {glyph('ellipsis')}", "text-muted")]
     if not phases:
         return [Line(row, "text-muted") for row in wrap(word("no phases"), width)]
     shown = [one for one in phases if one.role != "launcher"] or list(phases)
-    return [*_bars(shown, width), Line(""), *_longest(shown, width)]
+    return [*_bars(shown, width, _end(run, shown, now)), Line(""), *_longest(shown, width)]
 
 
-def _bars(phases: Sequence[PhaseSpan], width: int) -> Iterator[Line]:
+def _end(run: OpenRun, phases: Sequence[PhaseSpan], now: float | None) -> int:
+    """Where the axis ends: with the run, or now, where its record says when it began; else with the last record."""
     begin = min(one.start_us for one in phases)
-    end = max(max(one.end_us or one.start_us for one in phases), begin + 1)
+    last = max(max(one.end_us or one.start_us for one in phases), begin + 1)
+    view = run.view
+    until = None if view is None else view.ended if view.ended is not None or not view.live else now
+    if view is None or view.started is None or until is None:
+        return last
+    return max(last, begin + round((until - view.started) * 1e6))
+
+
+def _bars(phases: Sequence[PhaseSpan], width: int, end: int) -> Iterator[Line]:
+    begin = min(one.start_us for one in phases)
     by_rank: dict[tuple[str, int | None, str], list[PhaseSpan]] = {}
     for one in phases:
         by_rank.setdefault((one.role, one.rank, one.file), []).append(one)
@@ -61,12 +71,17 @@ def _bars(phases: Sequence[PhaseSpan], width: int) -> Iterator[Line]:
 
 def _drawn(phases: Sequence[PhaseSpan], begin: int, end: int, room: int) -> str:
     cells = [" "] * room
+    latest = max(one.end_us or one.start_us for one in phases)  # prints carry no time: it trains on to the end
     for kind, letter in LETTERS.items():
         for one in phases:
             if one.kind != kind:
                 continue
             first = min(room - 1, (one.start_us - begin) * room // (end - begin))
-            last = room if one.end_us is None else -(-(one.end_us - begin) * room // (end - begin))
+            last = (
+                room
+                if one.end_us is None or (kind == "training" and one.end_us >= latest)
+                else -(-(one.end_us - begin) * room // (end - begin))
+            )
             cells[first : max(last, first + 1)] = letter * (max(last, first + 1) - first)
     return "".join(cells[:room])
 
