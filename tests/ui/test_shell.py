@@ -14,6 +14,7 @@ from textual.widgets import Input, OptionList, Static
 from mswb.findings import Where, make
 from mswb.ui import messages
 from mswb.ui.commands import place
+from mswb.ui.glyphs import glyph
 from mswb.ui.screens.drawer import DrawerScreen
 from mswb.ui.screens.findings import FindingsScreen
 from mswb.ui.screens.help import HelpScreen, help_text
@@ -159,7 +160,11 @@ async def test_drawer_shows_cancels_and_explains(tmp_path: Path) -> None:
         await until(pilot, lambda: "Endless work" in screen_text(app))
         assert "25%" in screen_text(app) and "counting" in screen_text(app)
         assert "nobody knows" in screen_text(app)
-        await pilot.press("j", "k", "enter")  # the newest first: the broken one
+        await until(pilot, lambda: f"{glyph('cursor')} {glyph('error')}" in screen_text(app))
+        await pilot.press("j")
+        await until(pilot, lambda: f"{glyph('cursor')} {glyph('running')}" in screen_text(app))
+        assert f"{glyph('cursor')} {glyph('error')}" not in screen_text(app)
+        await pilot.press("k", "enter")  # the newest first: the broken one
         await until(pilot, lambda: isinstance(app.screen, FindingsScreen))
         await pilot.press("escape", "j", "x")
         await until(pilot, lambda: task.state == "cancelled")

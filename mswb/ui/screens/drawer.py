@@ -66,6 +66,7 @@ class DrawerScreen(PacedModal[None]):
         self._tasks: tuple[Task[Any], ...] = ()
         self._runs: tuple[RunLine, ...] = ()
         self._drawn: tuple[str, ...] | None = None
+        self._pointed: int | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -107,7 +108,8 @@ class DrawerScreen(PacedModal[None]):
         listed = self.query_one(Choices)
         chosen = listed.highlighted or 0
         listed.clear_options()
-        listed.add_options([Option(Text(line)) for line in lines])
+        self._pointed = None
+        listed.add_options([Option(Text(f" {line}")) for line in lines])
         listed.highlighted = min(chosen, len(lines) - 1) if lines else None
         self.query_one("#drawer-title", Static).update(
             f"Jobs   {self.context.tasks.running} at work, {len(self._runs)} runs" if lines else "Jobs   nothing yet"
@@ -117,6 +119,14 @@ class DrawerScreen(PacedModal[None]):
         index = self.query_one(Choices).highlighted
         rows: list[Task[Any] | RunLine] = [*self._tasks, *self._runs]
         return rows[index] if index is not None and index < len(rows) else None
+
+    def on_option_list_option_highlighted(self) -> None:
+        """Point at the line under the cursor: its colour alone is not seen everywhere."""
+        listed, lines = self.query_one(Choices), self._drawn or ()
+        before, self._pointed = self._pointed, listed.highlighted
+        for index, sign in ((before, " "), (self._pointed, glyph("cursor"))):
+            if index is not None and index < len(lines):
+                listed.replace_option_prompt_at_index(index, Text(sign + lines[index]))
 
     def on_option_list_option_selected(self) -> None:
         self.action_open()
