@@ -12,10 +12,11 @@ The three parts of a picture::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import Any
+from string import ascii_lowercase
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.color import Color
@@ -39,13 +40,30 @@ def picture(app: Any) -> str:
     return "\n".join([f"{app.size.width}x{app.size.height}", *rows, "", *styles, "", *_numbered(looks)]) + "\n"
 
 
+class Screen(NamedTuple):
+    """A picture taken apart: its size, its rows, and by the number of a row (from 1) its styles with their widths."""
+
+    size: str
+    rows: tuple[str, ...]
+    looks: Mapping[int, Sequence[tuple[str, int]]]
+
+
+def read(text: str) -> Screen:
+    """A picture taken apart."""
+    head, _, cells = text.rstrip("\n").rpartition("\n\n")
+    rows, _, styles = head.rpartition("\n\n")
+    size, *shown = rows.split("\n")
+    known = dict(line.split(" ", 1) for line in styles.split("\n"))
+    shown += [""] * (int(size.partition("x")[2]) - len(shown))
+    return Screen(size, tuple(shown), dict(_looks(known, cells.split("\n"))))
+
+
 def difference(expected: str, actual: str) -> str:
     """What a person has to see when two pictures differ: both screens side by side, then the cells that changed."""
-    old, new = _parts(expected), _parts(actual)
-    lines = _beside(old[0], new[0]) if old[0] != new[0] else []
-    before, after = _cells(*old[1:]), _cells(*new[1:])
-    for number in sorted({*before, *after}):
-        was, now = before.get(number, []), after.get(number, [])
+    old, new = read(expected), read(actual)
+    lines = _beside(old.rows, new.rows) if old.rows != new.rows else []
+    for number in sorted({*old.looks, *new.looks}):
+        was, now = old.looks.get(number, ()), new.looks.get(number, ())
         if was != now:
             lines.append(f"row {number}: {_spread(was)}\n   now: {_spread(now)}")
     return "\n".join(lines)
@@ -78,8 +96,8 @@ def _colour(colour: Color | None) -> str:
 
 
 def _name(number: int) -> str:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    return letters[number] if number < 26 else letters[number // 26 - 1] + letters[number % 26]
+    first, last = divmod(number, 26)
+    return (ascii_lowercase[first - 1] if first else "") + ascii_lowercase[last]
 
 
 def _numbered(looks: Sequence[str]) -> Iterator[str]:
@@ -90,25 +108,13 @@ def _numbered(looks: Sequence[str]) -> Iterator[str]:
         number = last + 1
 
 
-def _parts(text: str) -> tuple[list[str], list[str], list[str]]:
-    """Rows (the size first), styles, cells."""
-    head, _, cells = text.rstrip("\n").rpartition("\n\n")
-    rows, _, styles = head.rpartition("\n\n")
-    return rows.split("\n"), styles.split("\n"), cells.split("\n")
-
-
-def _cells(styles: Sequence[str], cells: Sequence[str]) -> dict[int, list[tuple[str, int]]]:
+def _looks(known: Mapping[str, str], cells: Sequence[str]) -> Iterator[tuple[int, list[tuple[str, int]]]]:
     """The runs of each row, with the styles written out."""
-    known = dict(line.split(" ", 1) for line in styles if " " in line)
-    found = {}
     for line in cells:
         numbers, *runs = line.split(" ")
         first, _, last = numbers.partition("-")
-        for number in range(int(first), int(last or first) + 1):
-            found[number] = [
-                (known[run.rstrip("0123456789")], int(run.lstrip("abcdefghijklmnopqrstuvwxyz"))) for run in runs
-            ]
-    return found
+        look = [(known[run.rstrip("0123456789")], int(run.lstrip(ascii_lowercase))) for run in runs]
+        yield from ((number, look) for number in range(int(first), int(last or first) + 1))
 
 
 def _spread(runs: Sequence[tuple[str, int]]) -> str:

@@ -40,13 +40,13 @@ class LogView(Widget, can_focus=True):
     LogView > .log--error { color: $text-error; text-style: bold; }
     LogView > .log--warning { color: $text-warning; text-style: bold; }
     LogView > .log--info { color: $text-primary; }
-    LogView > .log--muted { color: $foreground 60%; }
+    LogView > .log--muted { color: $foreground 66%; }
     LogView > .log--rank { color: $text-accent; }
     LogView > .log--fold { color: $text-accent; text-style: bold; }
     LogView > .log--mark { color: $text-accent; text-style: bold; }
     LogView > .log--match { background: $warning 40%; text-style: bold underline; }
     LogView > .log--cursor { background: $surface; }
-    LogView:focus > .log--cursor { background: $primary 40%; }
+    LogView:focus > .log--cursor { background: $primary 30%; }
     LogView > .log--selected { background: $secondary 30%; }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"log--{name}" for name in STYLES}
