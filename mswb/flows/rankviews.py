@@ -101,6 +101,12 @@ class DeviceUse:
         for device in sample.devices if sample is not None else ():
             self._labels[device.key] = device.label
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeviceUse):
+            return NotImplemented
+        mine, others = (self._held, self._linked, self._labels), (other._held, other._linked, other._labels)
+        return mine == others
+
     def of(self, pids: Collection[int]) -> tuple[str, int | None]:
         """The labels of the devices that these processes hold (empty when unknown), and the memory they hold there."""
         held = [process for pid in pids for process in self._held.get(pid, ())]

@@ -47,6 +47,8 @@ Source = Run | Path | ForeignRun
 
 TICK_S = 1.0
 """Seconds between two looks at record, processes and ages."""
+AGES_S = 10.0
+"""Seconds after which ages are told anew of logs whose processes nobody knows."""
 MANY = 64
 """Logs above which each is looked at once a second only, and less often the more there are."""
 _PACE_S = 0.1  # least seconds between two intakes of news
@@ -75,7 +77,7 @@ class RunWatch:
         self._usage: Mapping[ProcessId, TreeUsage] = {}
         self._forms: Forms = BUILT_IN
         self._problems: tuple[Finding, ...] = ()
-        self._next_tick = self._next_intake = 0.0
+        self._next_tick = self._next_intake = self._next_ages = 0.0
         self._stopped = threading.Event()
         self._version = 0
         self._views: dict[Member, RankView] = {}
@@ -109,7 +111,8 @@ class RunWatch:
     def snapshot(self, sample: Sample | None = None) -> RunView:
         """The run as of the last step; ``sample`` (of the devices) adds each rank's device and device memory."""
         if sample is not self._sample:
-            self._sample, self._devices, self._all_changed = sample, DeviceUse(sample), True
+            self._sample, before, self._devices = sample, self._devices, DeviceUse(sample)
+            self._all_changed = self._all_changed or self._devices != before
         if self._view is None or self._all_changed or self._changed or self._view.version != self._version:
             ranks = self._rank_views(time.time())
             self._changed.clear()
@@ -191,8 +194,10 @@ class RunWatch:
             self._renew()
         roots = {member.process for member in told.members if member.process is not None}
         usage = self._meter.measure(roots)
-        if usage != self._usage or any(member.state in LIVE for member in told.members):
+        lives = any(member.state in LIVE for member in told.members)
+        if usage != self._usage or lives or time.monotonic() >= self._next_ages:
             self._usage = usage
+            self._next_ages = time.monotonic() + AGES_S
             self._renew()
 
     def _renew(self) -> None:

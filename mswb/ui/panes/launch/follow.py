@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 1.0
 """Seconds between two looks at the runs."""
+HIDDEN_LOOKS = 5
+"""One look of so many is made while the list is hidden by an open run and none of ours lives."""
 
 
 class Follow:
@@ -46,6 +48,7 @@ class Follow:
         self._paths: tuple[Path, ...] = ()
         self._is_shown = Event()
         self._timer: Timer | None = None
+        self._ticks = 0
         self._look: Task[Listing] | None = None
         self._watch: Task[None] | None = None
         self._known: KnownRun | None = None
@@ -88,9 +91,10 @@ class Follow:
         return self._look is None or self._look.state != "running"
 
     def tick(self) -> None:
-        """Once a second: look, if anybody is interested."""
+        """Once a second: look, if anybody is interested; less often while an open run hides the list."""
         alive = any(one.live and one.kind == "run" for one in self._pane.state.listing.runs)
-        if self._is_shown.is_set() or alive:
+        self._ticks += 1
+        if alive or (self._is_shown.is_set() and (self._pane.shows_list or self._ticks % HIDDEN_LOOKS == 0)):
             self.look()
 
     def look(self) -> None:

@@ -112,6 +112,11 @@ class LaunchPane(Pane):
         return self.app.size.width >= self.WIDE
 
     @property
+    def shows_list(self) -> bool:
+        """Whether the list of runs is to be seen."""
+        return self.is_wide or self.state.level == "runs"
+
+    @property
     def side_shown(self) -> Side:
         """What the side part shows: what was asked for; on a wide terminal the details as soon as there are any."""
         run = self.state.open

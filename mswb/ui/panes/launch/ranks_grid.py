@@ -76,12 +76,16 @@ class RanksGrid(Table):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(COLUMNS, id=id, keys_column="key", title_line=False, empty=word("no process is known yet"))
+        self._run: OpenRun | None = None
         self._arrays: Arrays | None = None
         self._files: tuple[str | None, ...] = ()
         self._first: str | None = None
 
     def show_run(self, run: OpenRun) -> None:
         """Draw the processes of a run; the cursor goes to the one that fails first when it does."""
+        if run is self._run:
+            return
+        self._run = run
         arrays = rank_arrays(run)
         first = first_failed(run)
         fails_now = first is not None and self._first is None
