@@ -47,8 +47,8 @@ class WorkbenchCommands(Provider):
         active_ones = sorted(self.screen.active_bindings.items(), key=lambda one: place(one[1].binding))
         for key, active in active_ones:
             name, words = active.binding.id or active.binding.action, keymap.words_of(active.binding)
-            if active.enabled and words and name not in seen:
-                seen.add(name)
+            if active.enabled and words and words not in seen:
+                seen.add(words)
                 display = self.app.get_key_display(active.binding)
                 yield words, f"{display}  {name}", partial(self._press, key)
         for theme in self._workbench.theme_names:

@@ -53,7 +53,7 @@ def shows(state: LaunchState, *keys: str, **named: object) -> Scene:
             await stage.until(lambda: stage.pane.run_part.log_panel.body is not None or not state.open.view)
         await stage.press(*keys)
 
-    return Scene(play, pane="launch", anew=True, **named)  # type: ignore[arg-type]
+    return Scene(play, pane="launch", **named)  # type: ignore[arg-type]
 
 
 def asks(question: Question) -> Scene:
@@ -69,7 +69,7 @@ def asks(question: Question) -> Scene:
 PROCESSES = ((4711, "msrun pretrain.py"), (4712, "python pretrain.py"), (4713, "python pretrain.py"))
 CHINESE = replace(made.OPEN_FAILED.listing.runs[1], title="训练脚本/预训练.py")
 SCENES = {
-    **{name: shows(state) for name, state in made.STATES.items()},
+    **{name: shows(state, anew=True) for name, state in made.STATES.items()},
     "loading": shows(LaunchState("/project")),
     "read_only_listed": shows(replace(made.LISTED, read_only=True), options={"read_only": True}),
     "read_only_open": shows(replace(made.OPEN_RUNNING, read_only=True), options={"read_only": True}),

@@ -71,7 +71,7 @@ def parts_of(state: LogState, width: int) -> list[tuple[str, str]]:
     """Texts with the names of their styles: what matters most is kept where there is little room."""
     right = [part for part in (_work(state), _follow(state)) if part[0]]
     left = [
-        part for part in (_counts(state), _search(state), _filter(state), _selection(state), _unreadable(state)) if part
+        part for part in (_filter(state), _search(state), _selection(state), _counts(state), _unreadable(state)) if part
     ]
     room = width - 1 - sum(cell_len(text) for text, _ in right) - len(right)
     used = [(_position(state), "")]
