@@ -27,6 +27,8 @@ COSTLY_S = 4.0
 """Seconds between two looks at log folders and at the process table."""
 MAX_FOLDERS = 100
 """Log folders listed of one project folder; the newest."""
+ASKED_LOGS = 64
+"""Logs of a folder that are asked when they were written, about."""
 MAX_RUNS = 2000
 """Runs of mswb in the list; the newest."""
 FRESH_S = 60.0
@@ -212,8 +214,7 @@ def from_path(path: Path, folder: str, now: float) -> KnownRun:
     """A log folder or log file as a line of the list."""
     real = os.path.realpath(path)
     name = os.path.relpath(real, folder) if real.startswith(folder + os.sep) else real
-    files = _log_files(real)
-    last = max((mtime for _, mtime in files), default=None)
+    count, last = _log_files(real)
     state: RunState = "running" if last is not None and now - last < FRESH_S else "unknown"
     return KnownRun(
         key=f"folder:{real}",
@@ -223,7 +224,7 @@ def from_path(path: Path, folder: str, now: float) -> KnownRun:
         state="unknown" if os.path.isfile(os.path.join(real, "run.json")) else state,
         started=None,
         ended=last,
-        ranks=len(files) or None,
+        ranks=count or None,
         exit_code=None,
         first_failure=None,
         host="",
@@ -241,7 +242,7 @@ def _log_folders(folder: str, log_dir: str, now: float) -> list[KnownRun]:
     for place in (os.path.join(folder, log_dir), *_children(folder, _LOG_FOLDER)):
         for candidate in (place, *_children(place, _LOG_FOLDER)):
             runs = _children(candidate, _RUN_FOLDER)
-            found.update(dict.fromkeys(runs if runs else [candidate] if _log_files(candidate) else []))
+            found.update(dict.fromkeys(runs if runs else [candidate] if _log_files(candidate)[0] else []))
     newest = sorted(found, key=lambda path: os.path.getmtime(path) if os.path.isdir(path) else 0.0)[-MAX_FOLDERS:]
     return [from_path(Path(path), folder, now) for path in newest]
 
@@ -258,16 +259,18 @@ def _children(folder: str, pattern: re.Pattern[str]) -> list[str]:
         return []
 
 
-def _log_files(path: str) -> list[tuple[str, float]]:
-    """The logs directly in a folder, or the file itself, with the time of the last change."""
+def _log_files(path: str) -> tuple[int, float | None]:
+    """How many logs lie directly in a folder (or that the path is one), and when they were last written; of very many
+    only some are asked, as all ranks of a run write."""
     try:
         if not os.path.isdir(path):
-            return [(path, os.stat(path).st_mtime)]
+            return 1, os.stat(path).st_mtime
         with os.scandir(path) as entries:
             logs = [entry for entry in entries if _LOG_FILE.match(entry.name) and entry.is_file(follow_symlinks=False)]
-            return [(entry.path, entry.stat(follow_symlinks=False).st_mtime) for entry in logs]
+        asked = logs[:: len(logs) // ASKED_LOGS + 1]
+        return len(logs), max((entry.stat(follow_symlinks=False).st_mtime for entry in asked), default=None)
     except OSError:
-        return []
+        return 0, None
 
 
 def _script(status: RunStatus) -> str:

@@ -237,8 +237,9 @@ class LogFolder:
             size = _size(file.path)
             if size != asked:
                 self._asked[file.path] = size
-                self._ranks[file.path] = rank_of(file)
-                self._told = None
+                before, rank = self._ranks.get(file.path, file.rank_hint), rank_of(file)
+                self._ranks[file.path] = rank
+                self._told = self._told if rank == before else None
                 if time.monotonic() > end:
                     return
 

@@ -25,11 +25,18 @@ _KINDS = (
 _BLOCK = [_KINDS[number % len(_KINDS)] for number in range(4000)]
 
 
+_FIRST = b"[WARNING] DISTRIBUTED(4711,7f77,python):%s [mindspore/a.cc:9] PostProcess] This node %d rank id: %d\n"
+
+
+def _stamp(now: float) -> bytes:
+    day = time.strftime("%Y-%m-%d-%H:%M:%S", time.gmtime(now))
+    return f"{day}.{int(now * 1000) % 1000:03d}.{int(now * 1e6) % 1000:03d}".encode()
+
+
 def lines(first: int, stop: int, now: float) -> bytes:
     """The lines ``first`` to ``stop`` (exclusive), written at ``now``; made so that it costs little: all have one time
     and one number."""
-    day = time.strftime("%Y-%m-%d-%H:%M:%S", time.gmtime(now))
-    stamp = f"{day}.{int(now * 1000) % 1000:03d}.{int(now * 1e6) % 1000:03d}".encode()
+    stamp = _stamp(now)
     block = b"".join([b"".join(_BLOCK[: min(4000, stop - low)]) for low in range(first, stop, 4000)])
     return block.replace(b"@", stamp).replace(b"#", b"%012d" % first)
 
@@ -54,9 +61,10 @@ def main(folder: str, ranks: int, rate: int, seconds: float) -> None:
 def touch(folder: Path, ranks: int, size: int = 0) -> None:
     """Logs of ``ranks`` ranks with their first line, or ``size`` bytes of lines."""
     folder.mkdir(parents=True)
-    data = lines(0, 1 + size // 100, time.time())
+    now = time.time()
+    data = lines(0, size // 100, now)
     for rank in range(ranks):
-        (folder / f"worker_{rank}.log").write_bytes(data)
+        (folder / f"worker_{rank}.log").write_bytes(_FIRST % (_stamp(now), rank, rank) + data)
 
 
 @contextmanager
