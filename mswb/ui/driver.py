@@ -1,5 +1,5 @@
 """Textual's Linux driver with four habits of ours: it notices that the terminal has gone, asks the terminal how far
-it is behind, lets each key wait for the one before, and sends ASCII only where nothing else can be shown.
+it is behind, lets each key and click wait for the one before, and sends ASCII only where nothing else can be shown.
 
 Textual 8.2's own input thread spins at full speed once its terminal is closed, if SIGHUP is ignored.
 """
@@ -19,7 +19,7 @@ from textual.message import Message
 
 from mswb.ui.pace import Pace
 from mswb.ui.terminal import to_ascii
-from mswb.ui.typeahead import Typeahead
+from mswb.ui.typeahead import IN_TURN, Typeahead
 
 READ_BYTES = 4096
 
@@ -57,7 +57,7 @@ def driver_class(pace: Pace, *, ascii_only: bool, gone: Callable[[], None]) -> t
                 super().process_message(message)
 
         def send_message(self, message: Message) -> None:
-            if isinstance(message, (events.Key, events.Paste)):
+            if isinstance(message, IN_TURN):
                 self._loop.call_soon_threadsafe(self._typeahead.put, message)
             else:
                 super().send_message(message)

@@ -1,4 +1,4 @@
-"""Keys go to the app one by one, each when the one before has been dealt with, as in a shell.
+"""Keys and clicks go to the app one by one, each when the one before has been dealt with, as in a shell.
 
 Textual 8.2 hands every key at once to whatever has the focus at that moment. Of keys that come in one piece (typed
 ahead of a busy app or over a slow link, or sent by a program) the later ones then reach a part that is about to lose
@@ -14,7 +14,11 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ScreenStackError
-from textual.events import Key
+from textual.errors import NoWidget
+from textual.events import Key, MouseDown, MouseEvent, MouseUp, Paste
+
+IN_TURN = (Key, Paste, MouseDown, MouseUp)
+"""What waits for its turn. The pointer's moves and the wheel change no focus and come in great numbers."""
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -43,7 +47,7 @@ class Typeahead:
         self._awake = False
 
     def put(self, message: Message) -> None:
-        """Take a key or a paste from the terminal; to be called on the event loop."""
+        """Take one of :data:`IN_TURN` from the terminal; to be called on the event loop."""
         if isinstance(message, Key) and message.key in AT_ONCE:
             self._waiting.clear()
             self._app.post_message(message)
@@ -58,8 +62,9 @@ class Typeahead:
             while self._waiting:
                 before = self._screen
                 self._until = time.monotonic() + PATIENCE_S
-                self._app.post_message(self._waiting.popleft())
-                await self._settle(before)
+                message = self._waiting.popleft()
+                self._app.post_message(message)
+                await self._settle(message, before)
         finally:
             self._work = None
 
@@ -72,11 +77,11 @@ class Typeahead:
             if not self._awake:
                 await asyncio.sleep(CHECK_S)
 
-    async def _settle(self, before: Screen[Any] | None) -> None:
+    async def _settle(self, message: Message, before: Screen[Any] | None) -> None:
         """Wait for the key, which bubbles up to the app, then for what its action sent, then for a screen it opened."""
         await self._done(self._app)
         for _ in ("the key", "what it led to"):
-            part: MessagePump | None = self._app.focused or self._screen
+            part = self._receiver(message)
             while part is not None:
                 await self._done(part)
                 part = part._parent
@@ -84,6 +89,17 @@ class Typeahead:
         if screen is not None and screen is not before:
             await self._done(screen)
             await self._done(self._app)
+
+    def _receiver(self, message: Message) -> MessagePump | None:
+        screen = self._screen
+        if screen is None:
+            return None
+        if isinstance(message, MouseEvent):
+            try:
+                return screen.get_widget_at(message.x, message.y)[0]
+            except NoWidget:
+                return screen
+        return screen.focused or screen
 
     async def _done(self, part: MessagePump) -> None:
         """Wait until a part has done all that it was sent until now."""

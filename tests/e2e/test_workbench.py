@@ -51,8 +51,9 @@ def test_a_hang_is_stopped_and_located(workspace: Workspace) -> None:
             f"--worker_num 2 --local_worker_num 2 --master_port {free_port()} {workspace.script('one_rank.py')} hang"
         )
         desk.see_row("▲ no progress any more: rank 1")
-        text = desk.type("x", "Stop run ")
-        assert "with its 3 processes?" in text and "rank 1" in text and "launcher" in text
+        desk.type("x", "n, Esc: no")
+        assert "with its 3 processes?" in desk.text
+        desk.see_row("pid ", "  rank 1  python")
         desk.type("x")
         desk.see_row("■ stopped", "took")
         desk.see_row("✖", "no progress any more: rank 1 at wait_for_lock")
