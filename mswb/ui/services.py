@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from mswb.ui.messages import Sampled
 from mswb.ui.tasks import Ticket
 
 if TYPE_CHECKING:
+    from textual.app import App
     from textual.notifications import SeverityLevel
 
     from mswb.env.devices.sample import Sample
@@ -25,8 +27,13 @@ _SEVERITIES: Mapping[str, SeverityLevel] = {"succeeded": "information", "stopped
 """How the toast about the end of a run looks."""
 
 
+SETTLED_S = 3.0
+"""Seconds after the start when what is loaded then stays for the session."""
+
+
 def start_services(app: Workbench) -> None:
     """Start what the header shows and what watches the theme files."""
+    app.set_timer(SETTLED_S, lambda: settle_heap(app))
     _look_for_interpreter(app)
     if app.context.options.counters:
         _count(app)
@@ -38,6 +45,13 @@ def start_services(app: Workbench) -> None:
         received=lambda value: app.reload_themes(),
         quiet=True,
     )
+
+
+def settle_heap(app: App[Any]) -> None:
+    """Spare the collector the objects that are there now: looking at all modules takes it 60 ms, in which no key is
+    answered. Not in tests, which have many sessions in one process."""
+    if not app.is_headless:
+        gc.freeze()
 
 
 def interpreter_words(interpreter: Interpreter) -> str:

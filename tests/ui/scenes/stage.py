@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -151,9 +152,8 @@ async def staged(
 ) -> AsyncIterator[Stage]:
     """Play a scene; its workbench is there until the end of the block."""
     _quiet(monkeypatch, folder, scene)
-    app = Workbench(
-        settings_in(folder, scene.config), PROJECT, options=Options(**{"theme": "dark"} | dict(scene.options))
-    )
+    settings = settings_in(folder, scene.config or 'lang = "en"\n')
+    app = Workbench(settings, PROJECT, options=Options(**{"theme": "dark"} | dict(scene.options)))
     try:
         async with app.run_test(size=size, notifications=scene.toasts) as pilot:
             stage = Stage(app, pilot, folder)
@@ -168,14 +168,17 @@ async def staged(
     finally:
         set_ascii(False)
         choose_language("en")
+        monkeypatch.delenv("TZ")
+        time.tzset()
 
 
 def _quiet(monkeypatch: pytest.MonkeyPatch, folder: Path, scene: Scene) -> None:
     """Nothing looks at this machine, its clock or its environment, and no cursor blinks."""
     for name in ("NO_COLOR", "COLORTERM", "GLOG_v", "VIRTUAL_ENV", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in scene.environ.items():
+    for name, value in {"TZ": "UTC", **scene.environ}.items():
         monkeypatch.setenv(name, value)
+    time.tzset()
     monkeypatch.chdir(folder)  # paths of logs are relative to it
     monkeypatch.setattr("mswb.ui.services.start_services", lambda app: None)
     monkeypatch.setattr(Follow, "shown", lambda self: None)

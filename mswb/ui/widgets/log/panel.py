@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from mswb.launch.logview.source import ShownLog
 from mswb.ui.context import Context
+from mswb.ui.services import settle_heap
 from mswb.ui.tasks import Ticket
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class LogPanel(Widget):
         waiting, self._waiting = self._waiting, []
         for call in waiting:
             call(body)
+        settle_heap(self.app)  # numpy alone is some ten thousand objects
 
 
 class LogEmpty(Static, can_focus=True):
