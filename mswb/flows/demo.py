@@ -42,7 +42,7 @@ def prepare_demo(
     source = "train_mindspore.py" if real else "train_plain.py"
     with resources.as_file(resources.files("mswb.inside.demo") / source) as path:
         shutil.copyfile(path, script)
-    backend = ["--backend", "msrun" if real else "direct", "--master_port", str(_free_port())]
+    backend = ["--backend", "msrun" if real else "direct", "--master_port", str(free_port())]
     workers = ["--worker_num", "2", "--local_worker_num", "2", "--cluster_time_out", "120"]
     arguments = ["--python", interpreter.path, *backend, *workers, "train.py"]
     prepared = prepare(arguments, settings, env, str(folder.absolute()))
@@ -57,7 +57,7 @@ def as_planned(diagnosis: Diagnosis) -> bool:
     return (root.code, root.where.rank, root.values.get("exception")) == ("script-exception", 1, "KeyError")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port that is free now, so that the demo does not meet another job on the default one."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

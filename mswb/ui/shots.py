@@ -21,7 +21,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from mswb.files.safety import write_atomic
-from mswb.flows.demo import prepare_demo
+from mswb.flows.demo import free_port, prepare_demo
 from mswb.flows.run import prepare, start
 from mswb.jobs.control import wait
 from mswb.jobs.runs import Run
@@ -54,9 +54,9 @@ SCENES = (
     Scene("new-run", LARGE, (*OPENED, "n", "<worker_num>")),
     Scene("machine", LARGE, (*OPENED, "M", "<memory>")),
     Scene("cache", LARGE, (*OPENED, "2", "<train.mindrecord>")),
-    Scene("profile", SMALL, (*OPENED, "3", "<ascend_ms>")),
+    Scene("profile", SMALL, (*OPENED, "3", "<MindSpore profile>")),
     Scene("convert", SMALL, (*OPENED, "4", "<net.mindir>")),
-    Scene("help", SMALL, (*OPENED, "question_mark", "<app.palette>")),
+    Scene("help", SMALL, (*OPENED, "question_mark", "<filter the keys>")),
 )
 
 
@@ -95,8 +95,8 @@ def make_workspace(project: Path, settings: Settings) -> Run:
             shutil.copyfile(path, project / name)
     subprocess.run([demo.python, "make_files.py"], cwd=project, check=True, stdout=subprocess.DEVNULL, stderr=2)
     wait(start(demo.prepared, settings))
-    words = ["--python", demo.python, "--worker_num", "2", "--local_worker_num", "2", "train_long.py", LONG_STEPS]
-    return start(prepare(words, settings, os.environ, str(project)), settings)
+    words = ["--python", demo.python, "--master_port", str(free_port()), "--worker_num", "2", "--local_worker_num", "2"]
+    return start(prepare([*words, "train_long.py", LONG_STEPS], settings, os.environ, str(project)), settings)
 
 
 async def take(scene: Scene, settings: Settings, project: Path) -> str:
