@@ -130,7 +130,8 @@ class LogEngine:
         self._publish()
         if not more and not self._interrupted():
             self._take(self._waker.wait(_IDLE_S), self._next_look - time.monotonic())
-        elif time.monotonic() >= self._next_look:  # what is written meanwhile does not wait for work that takes long
+        elif self._model.is_built and time.monotonic() >= self._next_look:
+            # What is written meanwhile does not wait for work that takes long; but the first build must come to an end.
             self._take(self._waker.wait(0.0), 0.0)
 
     def _take(self, changes: Changes, pause: float) -> None:
