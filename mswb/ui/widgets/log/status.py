@@ -73,12 +73,13 @@ def parts_of(state: LogState, width: int) -> list[tuple[str, str]]:
     left = [
         part for part in (_filter(state), _search(state), _selection(state), _counts(state), _unreadable(state)) if part
     ]
-    room = width - 1 - sum(cell_len(text) for text, _ in right) - len(right)
+    room = width - 1 - sum(cell_len(text) + 1 for text, _ in right)
+    free = room - bool(right)  # a blank ahead of what stands right
     used = [(_position(state), "")]
     for part in left:
-        if _cells(used) + _cells(part) + 3 <= room:
+        if _cells(used) + _cells(part) + 2 <= free:
             used += [("  ", ""), *part]
-    title = room - _cells(used) - 2
+    title = free - _cells(used) - 2
     if title >= 8 and state.title:
         used.insert(0, (_fitted(state.title, title) + "  ", "muted"))
     gap = max(0, room - _cells(used))
