@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
 SLOW_ESCAPE_MS = "400"
 """On a slow link an arrow key may come in two parts: how long to wait for the second."""
-
-SWITCH_S = 0.001
-"""How long a thread that reads logs may keep the interpreter from a key: the usual 5 ms, thrice a key, are seen."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,7 +72,6 @@ def open_workbench(settings: Settings, options: Options, path: str | None = None
     _check_theme(settings, options)
     from mswb.ui.app import Workbench
 
-    sys.setswitchinterval(SWITCH_S)
     app = Workbench(settings, folder, target=target, options=options)
     return asyncio.run(_session(app, options)) or 0
 
