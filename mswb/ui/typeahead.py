@@ -17,15 +17,14 @@ from textual.app import ScreenStackError
 from textual.errors import NoWidget
 from textual.events import Key, MouseDown, MouseEvent, MouseUp, Paste
 
-IN_TURN = (Key, Paste, MouseDown, MouseUp)
-"""What waits for its turn. The pointer's moves and the wheel change no focus and come in great numbers."""
-
 if TYPE_CHECKING:
     from textual.app import App
     from textual.message import Message
     from textual.message_pump import MessagePump
     from textual.screen import Screen
 
+IN_TURN = (Key, Paste, MouseDown, MouseUp)
+"""What waits for its turn. The pointer's moves and the wheel change no focus and come in great numbers."""
 PATIENCE_S = 10.0
 """How long a key may keep the next one waiting."""
 CHECK_S = 0.02
@@ -45,6 +44,11 @@ class Typeahead:
         self._work: asyncio.Task[None] | None = None
         self._until = 0.0
         self._awake = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything waits or is being dealt with."""
+        return self._work is not None
 
     def put(self, message: Message) -> None:
         """Take one of :data:`IN_TURN` from the terminal; to be called on the event loop."""

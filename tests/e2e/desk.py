@@ -9,8 +9,8 @@ from tests.e2e.harness import Workspace
 from tests.terminal import Terminal
 
 ESCAPE, ENTER, BACKTAB = "\x1b", "\r", "\x1b[Z"
-START, CLEAR = "\x12", "\x15"
-"""Ctrl+R and Ctrl+U."""
+START, CLEAR, ALL_FLAGS = "\x12", "\x15", "\x07"
+"""Ctrl+R, Ctrl+U and Ctrl+G."""
 LONG = 150.0
 """Seconds that a training and a busy machine may take."""
 _PRESS, _RELEASE, _UP, _DOWN = "\x1b[<0;{};{}M", "\x1b[<0;{};{}m", "\x1b[<64;{};{}M", "\x1b[<65;{};{}M"

@@ -1,4 +1,4 @@
-"""The main job from the workbench on real MindSpore, by keys alone: a failure, and a good run without its terminal.
+"""The main job from the workbench on real MindSpore, by keys alone: a failure, a hang that is stopped, a good run.
 
 The other ways a run ends are in test_workbench_runs.py, on plain Python and recorded logs; test_launch.py has all of
 them on real MindSpore, from the command line.
@@ -6,15 +6,17 @@ them on real MindSpore, from the command line.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.desk import ENTER, START, Desk
+from tests.e2e.desk import ALL_FLAGS, ENTER, LONG, START, Desk
 from tests.e2e.harness import Workspace, free_port, marked_processes
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.mindspore
+SILENCE_S = 10
 
 
 @pytest.fixture
@@ -30,7 +32,7 @@ def test_a_failure_is_found_from_the_fields_of_the_form_to_the_line(workspace: W
     with Desk(workspace) as desk:
         desk.type("n", "New launch in")
         desk.type(workspace.script("one_rank.py") + ENTER)
-        desk.type(f"exception{ENTER}2{ENTER}2{ENTER}/master_port{ENTER}{free_port()}", "Checks")
+        desk.type(f"exception{ENTER}2{ENTER}2{ALL_FLAGS}master_port{ENTER}{free_port()}", "Checks")
         desk.see(" ready: 2 workers here, msrun")
         desk.type(START)
         desk.see_row("✖ rank 1 failed first: the training script raised KeyError: 1")
@@ -41,6 +43,26 @@ def test_a_failure_is_found_from_the_fields_of_the_form_to_the_line(workspace: W
         desk.type("d", "Why")
         desk.see_row("✖ ERROR", "the training script raised KeyError: 1")
         desk.see_row("→ rank 1  worker_1.log:")
+        wait_until(lambda: marked_processes(workspace.folder) == [])
+
+
+def test_a_hang_is_stopped_and_located(workspace: Workspace) -> None:
+    workspace.env["MSWB_SILENCE_S"] = str(SILENCE_S)
+    with Desk(workspace) as desk:
+        desk.start(f"{numbers()} {workspace.script('one_rank.py')} hang")
+        wait_until(lambda: "rank id: 1" in workspace.text_of("worker_1.log"), LONG)
+        log = workspace.log_dir() / "latest" / "worker_1.log"
+        wait_until(lambda: time.time() - log.stat().st_mtime > SILENCE_S, LONG)  # no pause, but a hang
+        desk.see_row("▲ no progress any more: rank 1")
+        desk.type("x", "n, Esc: no")
+        assert "with its 3 processes?" in desk.text
+        desk.see_row("pid ", "  rank 1  python")
+        desk.type("x")
+        desk.see_row("■ stopped", "took")
+        desk.see_row("✖", "no progress any more: rank 1 at wait_for_lock")
+        desk.type("o")
+        desk.see(lambda text: any(line.startswith("◆r1") and "Current thread" in line for line in text.split("\n")))
+        desk.see_row("r1", "in wait_for_lock")
         wait_until(lambda: marked_processes(workspace.folder) == [])
 
 

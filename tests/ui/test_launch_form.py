@@ -204,6 +204,18 @@ async def test_chinese_words(tmp_path: Path, python: Path, monkeypatch: pytest.M
 # Two views of one launch
 
 
+async def test_a_look_that_comes_between_two_keys_moves_nothing(tmp_path: Path, python: Path) -> None:
+    async with session(tmp_path, python, []) as one:
+        await one.write(SCRIPT, "tra")
+        entry = one.editor(SCRIPT)
+        assert isinstance(entry, Entry)
+        entry.insert_text_at_cursor("i")
+        one.form.changed()  # before the form has heard of the last key
+        entry.insert_text_at_cursor("n.py")
+        await one.pilot.pause()
+        assert (entry.value, entry.cursor_position, one.line) == ("train.py", 8, "train.py")
+
+
 async def test_fields_write_the_line(tmp_path: Path, python: Path) -> None:
     async with session(tmp_path, python, []) as one:
         await one.write(SCRIPT, "train.py")

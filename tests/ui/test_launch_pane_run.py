@@ -15,6 +15,7 @@ from mswb.launch.foreign import ForeignRun
 from mswb.ui.messages import Copy
 from mswb.ui.panes.launch import actions, work
 from mswb.ui.panes.launch.pane import LaunchPane
+from mswb.ui.panes.launch.ranks_grid import RanksGrid
 from mswb.ui.panes.launch.run_part import MERGED_AT_ONCE, RunPart, wanted_logs
 from mswb.ui.panes.launch.state import LaunchState, OpenRun
 from mswb.ui.screens.curves import CurvesScreen
@@ -440,3 +441,15 @@ async def test_details_that_were_hidden_are_those_of_the_run_that_is_open_now(
         await shown(pane, pilot, made.open_state(later), logs)
         await pilot.press("d")
         await until(pilot, lambda: told(other.title))
+
+
+@pytest.mark.asyncio
+async def test_a_search_from_the_ranks_is_one_of_the_log(tmp_path: Path, logs: Path) -> None:
+    async with launch(tmp_path) as (pane, pilot):
+        part = await shown(pane, pilot, made.OPEN_FAILED, logs)
+        await until(pilot, lambda: part.log_panel.body is not None and "rank 1 line" in screen_text(pilot.app))
+        assert focus_in(pilot, RanksGrid)
+        await pilot.press("slash", *"line", "space", "7", "enter")
+        await until(pilot, lambda: "/line 7 1 of 2" in screen_text(pilot.app))
+        assert focus_in(pilot, LogPanel)
+        assert part.log_panel.body is not None and part.log_panel.body.search == "line 7"

@@ -50,6 +50,7 @@ WHEN: Mapping[str, Callable[[Here], bool]] = {
     "jump": lambda here: here.in_run and _diagnosed(here),
     "diagnose": lambda here: here.target is not None,
     "curves": lambda here: here.target is not None,
+    "search": lambda here: here.in_run,
     "maximise": lambda here: here.in_run and not here.state.side,
     "resize": lambda here: here.in_run and not here.state.side,
     "back": lambda here: here.state.level == "run" or here.state.open is not None,

@@ -396,6 +396,13 @@ class LaunchPane(Pane):
         if target is not None:
             actions.show_curves(self, marked if len(marked) > 1 and self.here.on_list else [target])
 
+    def action_search(self) -> None:
+        """Into the log, and ask what to search there."""
+        part = self.run_part
+        if part is not None and part.log_panel.body is not None:
+            self.change(states.in_log)
+            part.log_panel.body.action_search()
+
     def action_everywhere(self) -> None:
         """The runs of all folders, or of this one."""
         self.follow.toggle_everywhere()

@@ -199,12 +199,14 @@ class LaunchForm(PacedModal["Run | None"]):
     def _text_changed(self, event: Input.Changed) -> None:
         row = event.input.parent
         if isinstance(row, FieldRow):
+            row.heard(event.value)
             self.edit(row.field, event.value)
 
     @on(Choice.Changed)
     def _choice_changed(self, event: Choice.Changed) -> None:
         row = event.choice.parent
         if isinstance(row, FieldRow):
+            row.heard(event.value)
             self.edit(row.field, event.value)
 
     def edit(self, name: str, text: str) -> None:

@@ -214,6 +214,7 @@ class FieldRow(Widget):
         self.field = field
         self.editor = editor
         self._label = label
+        self._told = editor.value
         self._problem = ""
         self._given = False
 
@@ -221,14 +222,21 @@ class FieldRow(Widget):
         yield self.editor
 
     def show(self, text: str, problem: str, *, given: bool) -> None:
-        """Show this text without telling anybody, and what is wrong with it; ``given``: it is not the default."""
-        if self.editor.value != text:
+        """Show this text without telling anybody, and what is wrong with it; ``given``: it is not the default.
+
+        A text that is just being typed stays: what is to be shown does not know of it yet.
+        """
+        if self.editor.value == self._told and self._told != text:
             with self.editor.prevent(Input.Changed, Choice.Changed):
-                self.editor.value = text
+                self.editor.value = self._told = text
         if (problem, given) != (self._problem, self._given):
             self._problem, self._given = problem, given
             self.set_class(bool(problem), "-wrong")
             self.refresh()
+
+    def heard(self, text: str) -> None:
+        """Note that its form knows of this text."""
+        self._told = text
 
     def render(self) -> Content:
         label = (f" {self._label}", "$foreground bold" if self._given else "$text-muted")
