@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
+from rich.style import Style
 from rich.text import Text
 from textual.widget import Widget
 
@@ -51,6 +52,7 @@ class LogStatus(Widget):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.state = LogState()
+        self._styles: dict[str, Style] = {}
 
     def show(self, state: LogState) -> None:
         """Draw this state."""
@@ -58,9 +60,15 @@ class LogStatus(Widget):
             self.state = state
             self.refresh()
 
+    def notify_style_update(self) -> None:
+        """The theme has changed: all colours are others."""
+        super().notify_style_update()
+        self._styles = {}
+
     def render(self) -> Text:
-        styles = {name: self.get_component_rich_style(f"status--{name}") for name in _NAMES}
-        parts = [(text, styles.get(name, "")) for text, name in parts_of(self.state, self.size.width)]
+        if not self._styles:  # they take longer than the row itself
+            self._styles = {name: self.get_component_rich_style(f"status--{name}") for name in _NAMES}
+        parts = [(text, self._styles.get(name, "")) for text, name in parts_of(self.state, self.size.width)]
         return Text.assemble(*parts, no_wrap=True, end="")
 
 
