@@ -96,9 +96,13 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """The screen as it is now, one text a row."""
+        """The screen as it is now, one text a row.
+
+        Pyte's ``display`` can't be read while one half of a wide character is overwritten already.
+        """
         with self._lock:
-            return [line.rstrip() for line in self.screen.display]
+            columns, buffer = range(self.screen.columns), self.screen.buffer
+            return ["".join(buffer[row][at].data for at in columns).rstrip() for row in range(self.screen.lines)]
 
     @property
     def text(self) -> str:

@@ -20,7 +20,8 @@ def diagnose(path: str, strict: bool, form: str) -> int:
 
     PATH is a log folder of any layout (mswb's, msrun's, one flat folder), a log file, or the name of a run.
     """
-    diagnosis = diagnose_logs(resolve_logs(path, load_settings()))
+    settings = load_settings()
+    diagnosis = diagnose_logs(resolve_logs(path, settings), silence_s=settings["silence_s"])
     if form == "json":
         output.emit_object(to_report(diagnosis))
     else:

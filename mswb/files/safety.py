@@ -14,8 +14,11 @@ from pathlib import Path
 
 from mswb.findings import stop
 
-# C0 but tab, DEL, C1 (an 8-bit CSI or OSC starts there), line separators, and the bidi controls that reorder text.
-UNSAFE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# C0 but tab, DEL, C1 (an 8-bit CSI or OSC starts there), line separators, the bidi controls that reorder text, and
+# characters without a width, whose count terminals disagree on and which hide text.
+UNSAFE = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
 MAX_SHOWN = 4000
 """Characters of one line that are shown; the rest is counted, not drawn."""
 
@@ -114,6 +117,8 @@ def open_regular(path: str | os.PathLike[str]) -> int:
 
 def _escape(match: re.Match[str]) -> str:
     point = ord(match.group())
+    if point > 0xFFFF:
+        return f"\\U{point:08x}"
     return f"\\x{point:02x}" if point < 256 else f"\\u{point:04x}"
 
 

@@ -253,6 +253,7 @@ class RunWatch:
 
 def diagnosis(
     source: Source,
+    settings: Settings,
     cancelled: Callable[[], bool] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
@@ -267,7 +268,8 @@ def diagnosis(
     """
     from mswb.launch.diagnose import diagnose
 
-    return diagnose(_logs_path(source), cancelled=cancelled, progress=progress)
+    silence_s = settings["silence_s"]
+    return diagnose(_logs_path(source), silence_s=silence_s, cancelled=cancelled, progress=progress)
 
 
 def _logs_path(source: Source) -> Path:

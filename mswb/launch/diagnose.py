@@ -108,6 +108,7 @@ def diagnose(
     *,
     lang: Language | None = None,
     now: float | None = None,
+    silence_s: float = hang.RUNNING_SILENCE_S,
     cancelled: Callable[[], bool] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
@@ -115,6 +116,7 @@ def diagnose(
 
     Args:
         now: seconds since the epoch; the present unless given.
+        silence_s: for how long the ranks of a run that goes on must have been silent to be called hung.
         progress: called with (files done, files in all).
 
     Raises:
@@ -129,7 +131,7 @@ def diagnose(
             raise stop("no-logs", where=Where(file=str(path)), values={"path": str(path)}, lang=lang)
         told = [with_stamps(read_failures(scan), origins.get(scan.path)) for scan in scans]
         views, stale = without_stale(build_views(logs, scans, told, evidence))
-        diagnosis = _judge(logs, views, stale, evidence, time.time() if now is None else now, lang)
+        diagnosis = _judge(logs, views, stale, evidence, time.time() if now is None else now, silence_s, lang)
         return _in_originals(diagnosis, origins) if origins else diagnosis
 
 
@@ -166,10 +168,16 @@ def to_report(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _judge(
-    logs: LogSet, views: list[View], stale: list[View], evidence: Evidence, now: float, lang: Language | None
+    logs: LogSet,
+    views: list[View],
+    stale: list[View],
+    evidence: Evidence,
+    now: float,
+    silence_s: float,
+    lang: Language | None,
 ) -> Diagnosis:
     clocks = {clock.node: clock.offset_us for clock in measure_clocks(logs.files) if clock.skewed}
-    candidates = sorted(_candidates(views, evidence, now, clocks), key=_order)
+    candidates = sorted(_candidates(views, evidence, now, silence_s, clocks), key=_order)
     causes = [one for one in candidates if one.tier < HARMLESS]
     root = _sharpened(causes[0], views) if causes else None
     verdict = _verdict(root, views, evidence, now)
@@ -190,7 +198,9 @@ def _judge(
     return Diagnosis(verdict, worst, ranks, tuple(found), logs.root, run_id)
 
 
-def _candidates(views: Sequence[View], evidence: Evidence, now: float, clocks: dict[str, int]) -> Iterator[_Candidate]:
+def _candidates(
+    views: Sequence[View], evidence: Evidence, now: float, silence_s: float, clocks: dict[str, int]
+) -> Iterator[_Candidate]:
     workers = [view for view in views if view.role in ("worker", "unknown", "merged")]
     own = _own_failures(views, evidence)
     missing = hang.missing_in_collective(workers)
@@ -202,7 +212,7 @@ def _candidates(views: Sequence[View], evidence: Evidence, now: float, clocks: d
     if missing is not None:
         yield _Candidate(missing.view, hang.as_failure(missing, "collective-timeout"), 1, 0.0)
     else:
-        still = hang.standing_still(workers, evidence, now)
+        still = hang.standing_still(workers, evidence, now, silence_s)
         if still is not None:
             yield _Candidate(still.view, hang.as_failure(still, "hang"), 1, 0.0)
 

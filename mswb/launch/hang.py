@@ -51,16 +51,22 @@ def missing_in_collective(workers: Sequence[View]) -> Suspect | None:
     return Suspect(min(failed or others, key=_suspicion), waiting, None)
 
 
-def standing_still(workers: Sequence[View], evidence: Evidence, now: float) -> Suspect | None:
-    """The rank that stands still in a run that was stopped, or that goes on; None when nothing shows a hang."""
+def standing_still(
+    workers: Sequence[View], evidence: Evidence, now: float, silence_s: float = RUNNING_SILENCE_S
+) -> Suspect | None:
+    """The rank that stands still in a run that was stopped, or that goes on; None when nothing shows a hang.
+
+    Args:
+        silence_s: the shortest silence, in seconds, that is a sign of a hang in a run that goes on.
+    """
     status = evidence.status
     if status is None:
         if evidence.stopped_by_user:
             return _by_words(workers)
-        quiet = evidence.exit_code is None and all(now - view.file.mtime > RUNNING_SILENCE_S for view in workers)
+        quiet = evidence.exit_code is None and all(now - view.file.mtime > silence_s for view in workers)
         return (behind_in_steps(workers) or _by_stacks(workers)) if quiet else None
     asked = status.stop_requested if status.stop_requested is not None else now
-    least = MIN_SILENCE_S if status.stopped_by == "user" else RUNNING_SILENCE_S
+    least = MIN_SILENCE_S if status.stopped_by == "user" else silence_s
     alive = [view for view in workers if view.alive]
     silent = [view for view in alive if _silence(view, asked) >= max(least, 2 * _pause(view))]
     if not silent or (len(silent) < len(alive) and status.stopped_by != "user"):

@@ -1,5 +1,6 @@
-"""Textual's Linux driver with four habits of ours: it notices that the terminal has gone, asks the terminal how far
-it is behind, lets each key and click wait for the one before, and sends ASCII only where nothing else can be shown.
+"""Textual's Linux driver with five habits of ours: it notices that the terminal has gone, asks the terminal how far
+it is behind, lets each key and click wait for the one before, believes the terminal about its size rather than COLUMNS
+and LINES (which tmux, sudo or a script may have handed down), and sends ASCII only where nothing else can be shown.
 
 Textual 8.2's own input thread spins at full speed once its terminal is closed, if SIGHUP is ignored.
 """
@@ -49,6 +50,13 @@ def driver_class(pace: Pace, *, ascii_only: bool, gone: Callable[[], None]) -> t
 
         def flush(self) -> None:
             super().flush()
+
+        def _get_terminal_size(self) -> tuple[int, int]:
+            try:
+                columns, rows = os.get_terminal_size(self.fileno)
+            except OSError:
+                return super()._get_terminal_size()
+            return (columns, rows) if columns and rows else super()._get_terminal_size()
 
         def process_message(self, message: Message) -> None:
             if isinstance(message, events.CursorPosition):

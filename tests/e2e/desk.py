@@ -88,7 +88,7 @@ class Desk:
     def _place(self, text: str, row: int | None) -> tuple[int, int]:
         self.see(text)
         row = self.row_of(text) if row is None else row
-        line = self.terminal.screen.display[row]
+        line = self.terminal.lines[row]
         # pyte gives a wide character one place in the text of its row; nothing wide stands before what tests click on.
         return line.index(text) + len(text) // 2 + 1, row + 1
 

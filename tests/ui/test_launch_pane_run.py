@@ -147,7 +147,7 @@ async def test_enter_on_a_consequence_jumps_to_its_line(tmp_path: Path, logs: Pa
         await pilot.press("d")
         await until(pilot, lambda: focus_in(pilot, type(pane.side.lines)))
         view = pane.side.lines
-        view.move_to(next(row for row, line in enumerate(view.lines) if "lost its peer" in line.text))
+        view.move_to(next(row for row, line in enumerate(view.lines) if line.finding == 1))
         await pilot.press("enter")
         await until(pilot, lambda: "rank 0 line 30" in screen_text(pilot.app))
         assert pane.state.side == ""
@@ -264,7 +264,7 @@ async def test_copies_go_to_the_app(tmp_path: Path, logs: Path, monkeypatch: pyt
 async def test_diagnose_now_keeps_the_result_and_shows_it(
     tmp_path: Path, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "diagnose", lambda known, ticket, **named: made.failed_diagnosis())
+    monkeypatch.setattr(work, "diagnose", lambda known, settings, ticket, **named: made.failed_diagnosis())
     async with launch(tmp_path) as (pane, pilot):
         await shown(pane, pilot, made.OPEN_RUNNING, logs)
         await pilot.press("D")
@@ -344,6 +344,11 @@ async def test_a_silence_is_told_and_looked_into(tmp_path: Path, logs: Path, mon
         assert asked == [made.RUNNING.key]
         pane.follow.viewed(made.RUNNING, replace(silent, version=6))
         assert asked == [made.RUNNING.key]
+        longer = tuple(replace(one, state="silent", last_line_age_s=130.0) for one in silent.ranks)
+        pane.follow.viewed(made.RUNNING, replace(silent, ranks=longer, version=7))
+        assert asked == [made.RUNNING.key] * 2
+        pane.follow.viewed(made.RUNNING, replace(silent, ranks=longer, version=8))
+        assert asked == [made.RUNNING.key] * 2
         assert "2 ranks are silent" in screen_text(pilot.app) or pane.run_part is not None
 
 

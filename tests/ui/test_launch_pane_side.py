@@ -66,7 +66,7 @@ async def test_o_outside_the_details_goes_to_the_root(
         await pilot.press("d")
         view = pane.side.lines
         await until(pilot, lambda: view.has_focus)
-        view.move_to(next(row for row, line in enumerate(view.lines) if "lost its peer" in line.text))
+        view.move_to(next(row for row, line in enumerate(view.lines) if line.finding == 1))
         await pilot.press("escape")
         await until(pilot, lambda: not view.has_focus)
         part.grid.focus()

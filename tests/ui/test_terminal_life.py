@@ -132,6 +132,12 @@ def test_resizing_again_and_again(terminal: Terminal) -> None:
     assert terminal.process.wait(20) == 0
 
 
+def test_the_terminal_knows_its_size_better_than_the_environment(env: dict[str, str], project: Path) -> None:
+    left_over = {"COLUMNS": "80", "LINES": "24"}
+    with Terminal(MSWB, size=(132, 40), env=env | left_over, cwd=project) as terminal:
+        terminal.wait_for(lambda text: "q Quit" in text.split("\n")[39])
+
+
 BROKEN_PANE = """
 import sys
 from types import ModuleType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,13 +45,17 @@ def task(
     return made
 
 
-TASKS = (
-    task(3, "Diagnose 20261130_040000_9", "running", Progress(40.0, 100.0, "files", "worker_17.log")),
-    task(2, "Read the phases", "running", Progress(1_200_000.0, None, "lines", "")),
-    task(1, "Look for caches in resnet", "done"),
-    task(1, "Open 结果.log", "failed", finding=FINDINGS[0]),
-    task(1, "Look for models in resnet", "cancelled"),
-)
+def tasks() -> tuple[Task[None], ...]:
+    """One of every state; made anew for each stage, where keys may cancel them."""
+    return (
+        task(3, "Diagnose 20261130_040000_9", "running", Progress(40.0, 100.0, "files", "worker_17.log")),
+        task(2, "Read the phases", "running", Progress(1_200_000.0, None, "lines", "")),
+        task(1, "Look for caches in resnet", "done"),
+        task(1, "Open 结果.log", "failed", finding=FINDINGS[0]),
+        task(1, "Look for models in resnet", "cancelled"),
+    )
+
+
 RUNS = (
     RunLine("20261130_040000_9", Path("/state/runs/1"), "running", "train.py", 95.0),
     RunLine("20261130_030000_8", Path("/state/runs/2"), "failed", "结果.py --lr 0.1", 3700.0),
@@ -60,7 +64,7 @@ RUNS = (
 )
 
 
-def drawer(tasks: Sequence[Task[Any]], runs: tuple[RunLine, ...], **named: Any) -> Scene:
+def drawer(tasks: Callable[[], Sequence[Task[Any]]], runs: tuple[RunLine, ...], **named: Any) -> Scene:
     """The job drawer over the list of runs."""
 
     async def play(stage: Stage) -> None:
@@ -68,7 +72,7 @@ def drawer(tasks: Sequence[Task[Any]], runs: tuple[RunLine, ...], **named: Any) 
         screen._look = lambda: None  # type: ignore[method-assign]
         stage.pane.show(made.LISTED)
         await stage.app.push_screen(screen)
-        stage.app.context.tasks._all[:] = reversed(tasks)
+        stage.app.context.tasks._all[:] = reversed(tasks())
         screen._received(runs)
         stage.app.context.tasks._all.clear()
 
@@ -109,9 +113,9 @@ SCENES = {
     "help": after("question_mark"),
     "help_filtered": after("question_mark", "slash", *"next"),
     "help_chinese": after("question_mark", config='lang = "zh"\n'),
-    "drawer": drawer(TASKS, RUNS),
-    "drawer_empty": drawer((), ()),
-    "drawer_ascii": drawer(TASKS, RUNS, options={"ascii": True}),
+    "drawer": drawer(tasks, RUNS),
+    "drawer_empty": drawer(tuple, ()),
+    "drawer_ascii": drawer(tasks, RUNS, options={"ascii": True}),
     "palette": after("ctrl+p"),
     "palette_search": after("ctrl+p", *"stop"),
     "notices": notices(

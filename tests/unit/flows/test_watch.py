@@ -548,12 +548,12 @@ def test_diagnosis_of_each_source(tmp_path: Path, configured: Settings) -> None:
     )
     seen: list[tuple[int, int]] = []
     for source in (folder, path, foreign(folder), foreign(folder, log_dir=None, logs=(ShownLog(str(path)),))):
-        found = diagnosis(source, lambda: False, lambda done, total: seen.append((done, total)))
+        found = diagnosis(source, configured, lambda: False, lambda done, total: seen.append((done, total)))
         assert found.root is not None and found.findings[found.root].code == "script-exception"
     assert seen[-1] == (1, 1)
     run = new_run(configured, tmp_path)
     write(Path(run.spec.log_dir or ""), "worker_0.log", ["KeyError: 4"])
-    assert diagnosis(run).ranks
+    assert diagnosis(run, configured).ranks
     with pytest.raises(MswbError) as caught:
-        diagnosis(foreign(folder, log_dir=None, logs=()))
+        diagnosis(foreign(folder, log_dir=None, logs=()), configured)
     assert caught.value.finding.code == "no-logs"

@@ -21,6 +21,7 @@ from mswb.ui.panes.launch import state as states
 from mswb.ui.panes.launch import work
 from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import Listing
+from mswb.ui.panes.launch.words import is_hang
 
 if TYPE_CHECKING:
     from mswb.env.devices.sample import Sample
@@ -56,6 +57,8 @@ class Follow:
         self._ended: set[str] = set()
         self._to_tell: dict[str, KnownRun] = {}
         self._reaped: set[str] = set()
+        self._silence = 0.0
+        """How long the open run was silent when it was last looked into; 0 while it speaks."""
 
     # -- the life of the pane
 
@@ -179,6 +182,7 @@ class Follow:
         if self._watch is not None:
             self._watch.cancel()
         self._watch = self._known = self._jump = None
+        self._silence = 0.0
         self._pane.change(states.closed)
 
     @property
@@ -199,12 +203,24 @@ class Follow:
 
     def _calls_for_why(self, before: RunView | None, view: RunView) -> bool:
         """Whether something happened that a person will ask about: a failure, an end, a silence."""
+        silent = self._stays_silent(view)
         if before is None:
-            return view.first_failure is not None and view.live
+            return (view.first_failure is not None and view.live) or silent
         failed = view.first_failure is not None and before.first_failure is None
         ended = before.live and not view.live
-        silent = view.progress.silent > 0 and not before.progress.silent and view.live
         return failed or ended or silent
+
+    def _stays_silent(self, view: RunView) -> bool:
+        """Whether ranks fell silent, or are silent for twice as long as when nothing was found to hold them up."""
+        run = self._pane.state.open
+        if not (view.live and view.progress.silent) or run is None:
+            self._silence = 0.0
+            return False
+        longest = max((one.last_line_age_s or 0.0 for one in view.ranks if one.state == "silent"), default=0.0)
+        if self._silence and (longest < 2 * self._silence or run.diagnosing or is_hang(run.diagnosis)):
+            return False
+        self._silence = max(longest, self._context.settings["silence_s"])
+        return True
 
     def _unwatchable(self, known: KnownRun, finding: Finding) -> None:
         self._pane.app.notify(f"{known.name}: {finding.title}", severity="error", markup=False)
@@ -222,7 +238,9 @@ class Follow:
         self._pane.change(states.diagnosing, key, True)
         self._context.tasks.start(
             f"Diagnose {known.name}",
-            lambda ticket: work.diagnose(known, ticket, keep=not self._context.options.read_only),
+            lambda ticket: work.diagnose(
+                known, self._context.settings, ticket, keep=not self._context.options.read_only
+            ),
             lambda diagnosis: self._diagnosed(known, diagnosis),
             failed=lambda finding: self._undiagnosed(known, finding),
             group=f"launch.diagnose.{key}",

@@ -87,12 +87,13 @@ def _is_news(before: RunView, view: RunView) -> bool:
     return (before.state, before.first_failure) != (view.state, view.first_failure)
 
 
-def diagnose(known: KnownRun, ticket: Ticket, *, keep: bool = True) -> Diagnosis:
+def diagnose(known: KnownRun, settings: Settings, ticket: Ticket, *, keep: bool = True) -> Diagnosis:
     """Why a run ended as it did, or what holds it up; ``keep``: of a run that has ended, for every later list."""
     from mswb.flows import verdicts
     from mswb.flows.watch import diagnosis
 
-    found = diagnosis(known.source, ticket.cancelled, lambda done, total: ticket.report(done, total, "files"))
+    report = ticket.report
+    found = diagnosis(known.source, settings, ticket.cancelled, lambda done, total: report(done, total, "files"))
     if keep and known.run is not None and not ticket.cancelled():
         verdicts.keep(known.run, found)
     return found

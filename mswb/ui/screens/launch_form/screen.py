@@ -189,6 +189,15 @@ class LaunchForm(PacedModal["Run | None"]):
         row = focused.parent if focused is not None else None
         return row.field if isinstance(row, FieldRow) else ""
 
+    @property
+    def focus_chain(self) -> list[Widget]:
+        """In the order of the tree: Textual's own has parts first that were mounted just now and have no place yet."""
+        return [
+            widget
+            for widget in self.walk_children(Widget)
+            if widget.focusable and all(node.display for node in widget.ancestors_with_self)
+        ]
+
     def on_descendant_focus(self) -> None:
         self._hint = ""
         self._show_around()

@@ -157,13 +157,17 @@ class LogActions(Widget):
         """Search, and go to the first match from here on."""
         self.search = text
         here = self.view.place
-        self.question(lambda: self._first_match(here))
+        self.question(lambda: self._first_match(here, text))
 
-    def _first_match(self, here: Place | None) -> None:
+    def _first_match(self, here: Place | None, wanted: str) -> None:
         """Go there as soon as it is known to be the first."""
         snapshot = self.snapshot
         hits = snapshot.hits
-        if hits is None or here is None or snapshot.search != self.search:
+        here = here or self.view.place  # typed before the lines were counted
+        if not wanted or wanted != self.search:
+            return
+        if hits is None or here is None or snapshot.search != wanted:
+            self.when_drawn = lambda: self._first_match(here, wanted)
             return
         row = snapshot.rows.row_of(here) or 0
         at = hits.rank(row)
@@ -172,7 +176,7 @@ class LogActions(Widget):
         elif snapshot.hits_done:
             self.say("no line matches {wanted}", wanted=self.search)
         else:
-            self.when_drawn = lambda: self._first_match(here)
+            self.when_drawn = lambda: self._first_match(here, wanted)
 
     when_drawn: Callable[[], None] | None = None
     """What waits for the next state."""
