@@ -168,7 +168,7 @@ def test_two_workbenches_show_one_run(workspace: Workspace) -> None:
 
 
 def test_everything_by_mouse(workspace: Workspace) -> None:
-    with Desk(workspace, size=(100, 30)) as desk:
+    with Desk(workspace, size=(100, 24)) as desk:
         start_by_mouse(desk, workspace.script("one_of_two.py"), "exception")
         desk.see_row("✖ rank 1 failed first: the training script raised KeyError")
         desk.click("✖ rank 1 failed first")
@@ -177,8 +177,10 @@ def test_everything_by_mouse(workspace: Workspace) -> None:
         at = desk.row_of("◆r1")
         desk.wheel("◆r1", down=False, times=2)
         desk.see(lambda text: "◆r1" in text and desk.row_of("◆r1") > at)
+        desk.see(" killed")
         desk.click(" 0 ", row=desk.row_of(" killed"), times=2)
         desk.see_row(" rank 0  line ")
+        desk.click(" sched ")  # the keys of the grid are offered again
         desk.click("d Details")
         desk.see("What to do")
         desk.click("2 Cache")

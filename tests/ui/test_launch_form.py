@@ -223,7 +223,7 @@ async def test_fields_write_the_line(tmp_path: Path, python: Path) -> None:
         await one.write("worker_num", "4")
         await one.write("env", "A=1 B='2 3'")
         one.editor("backend").focus()
-        await one.press("right", "right")
+        await one.press("right")
         assert one.line == "--worker_num 4 --backend direct --env A=1 --env 'B=2 3' train.py --lr 0.1 'a b'"
         assert one.editor("env").value == "A=1 B='2 3'"  # as it was typed
         await one.write("worker_num", "")

@@ -187,9 +187,14 @@ class Choice(Widget, can_focus=True):
         self.action_turn(-1 if event.x < 2 and not self._switch else 1)
 
     def action_turn(self, step: int) -> None:
-        """Take the next or previous word; a word that is none of them is before the first."""
-        at = self._words.index(self.value) if self.value in self._words else -1
-        self.value = self._words[(at + step) % len(self._words)]
+        """Take the next or previous word; a word that is none of them is before the first.
+
+        The empty word shows the default, so the default itself is no station of its own: each turn is to be seen.
+        """
+        words = [word for word in self._words if self._switch or word != self._default]
+        now = self.value if self._switch or self.value != self._default else ""
+        at = words.index(now) if now in words else -1
+        self.value = words[(at + step) % len(words)]
 
     def on_key(self, event: events.Key) -> None:
         letter = event.character.lower() if event.character and event.is_printable else ""
