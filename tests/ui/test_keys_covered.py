@@ -98,7 +98,7 @@ def defects(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("context", [name for name in keymap.contexts() if name != "help"])
+@pytest.mark.parametrize("context", keymap.contexts())
 async def test_every_key_of(
     context: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: list[tuple[str, Any]]
 ) -> None:
