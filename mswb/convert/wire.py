@@ -50,6 +50,13 @@ class Span:
         return self.end - self.start
 
 
+@dataclass(frozen=True, slots=True)
+class InFile(Span):
+    """Bytes ``start`` to ``end`` of another file, which is opened when they are written."""
+
+    path: str
+
+
 Data = bytes | Span
 """The payload of a field: in memory, or still in the file."""
 

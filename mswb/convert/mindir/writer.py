@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from mswb.convert.mindir.schema import TABLE, Message, Model
-from mswb.convert.wire import Data, Source, Span, Spec
+from mswb.convert.wire import Data, InFile, Source, Span, Spec, open_source
 from mswb.files.wire import BYTES, FIXED32, FIXED64, VARINT
 from mswb.findings import stop
 
@@ -105,6 +105,10 @@ _NUMBERS: Mapping[str, tuple[int, Callable[[Any], bytes]]] = {
 def _copy(piece: Data, source: Source | None, put: Callable[[bytes], int]) -> None:
     if isinstance(piece, bytes):
         put(piece)
+        return
+    if isinstance(piece, InFile):
+        with open_source(piece.path) as other:
+            _copy(Span(piece.start, piece.end), other, put)
         return
     if source is None or piece.end > source.size:
         raise ValueError(f"bytes {piece.start} to {piece.end} are not in the source")

@@ -1,0 +1,286 @@
+"""ONNX to MindIR: each node by the entry of its operator, all that can't be converted told at once."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
+
+from mswb import __version__
+from mswb.convert import ops
+from mswb.convert.facts import plain
+from mswb.convert.graph import NUMBERS, Array, Builder, Shape, Value
+from mswb.convert.mindir import schema
+from mswb.convert.mindir.writer import write
+from mswb.convert.onnx_model import OnnxModel, dtype_name, load, type_of
+from mswb.convert.onnx_node import OnnxNode, Refused
+from mswb.convert.wire import InFile
+from mswb.findings import Finding, Where, make
+
+FOLD_BYTES = 1 << 20
+"""Results up to this size are computed while converting, when all they depend on is constant."""
+_MODEL_VERSION = "2.10.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a person asked for.
+
+    Attributes:
+        frozen: inputs whose content is fixed, by name.
+    """
+
+    frozen: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A conversion's result.
+
+    Attributes:
+        model: the MindIR model; None when something is blocked.
+        node_map: MindIR name of each ONNX tensor.
+        findings: what blocks it, or what should be known of it.
+    """
+
+    source: OnnxModel
+    model: schema.Model | None
+    node_map: Mapping[str, str]
+    findings: tuple[Finding, ...]
+
+
+def convert(path: str, options: Options = Options()) -> Converted:
+    """Convert an ONNX file; nothing is written.
+
+    Raises:
+        MswbError: the file can't be read; see :func:`mswb.convert.onnx_model.load`.
+    """
+    keep = [_key(name) for name in ops.table("TO_MINDIR")]
+    return convert_model(load(path, keep), options)
+
+
+def _key(name: str) -> tuple[str, str]:
+    domain, _, op = name.rpartition(".")
+    return domain, op
+
+
+def save(done: Converted, path: str) -> int:
+    """Write the model of a conversion and return its bytes."""
+    if done.model is None:
+        raise ValueError("a conversion that is blocked has no model")
+    return write(done.model, path)
+
+
+def convert_model(source: OnnxModel, options: Options = Options()) -> Converted:
+    """Convert a model that is loaded."""
+    lowering = Lowering(source, options)
+    graph = lowering.entry()
+    if lowering.blocked:
+        return Converted(source, None, {}, tuple(lowering.blocked))
+    names = {name: value.name for name, value in lowering.values.items()}
+    shared = lowering.builder.shared
+    entry = replace(graph, parameter=tuple(shared.parameters))
+    model = schema.Model(
+        ir_version="1.1",
+        producer_name="MindSpore",
+        producer_version=_MODEL_VERSION,
+        model_version=_MODEL_VERSION,
+        little_endian=1,
+        mind_ir_version=schema.NEWEST,
+        graph=entry,
+        functions=tuple(shared.functions),
+        primitives=tuple(shared.primitives.values()),
+        user_info=tuple(schema.Entry(key=key, value=text) for key, text in _provenance(source, names)),
+    )
+    return Converted(source, model, names, tuple(lowering.notes))
+
+
+def _provenance(source: OnnxModel, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    yield "mswb.version", __version__
+    yield "mswb.source", os.path.basename(source.path)
+    yield "mswb.opset", str(source.opset)
+    wanted = {name: names[name] for node in source.proto.graph.node for name in node.output if name in names}
+    yield "mswb.node_map", json.dumps(wanted, separators=(",", ":"))
+
+
+class Lowering:
+    """One conversion under way."""
+
+    def __init__(self, source: OnnxModel, options: Options) -> None:
+        self.source = source
+        self.options = options
+        self.builder = Builder(source.proto.graph.name or "main_graph")
+        self.values: dict[str, Value] = {}
+        """The value of each ONNX tensor by name, those of enclosing graphs included."""
+        self.blocked: list[Finding] = []
+        self.notes: list[Finding] = []
+        self._versions = {one.domain or "": one.version for one in source.proto.opset_import}
+        self._table = ops.table("TO_MINDIR")
+
+    def entry(self) -> schema.Graph:
+        """The entry graph."""
+        proto = self.source.proto.graph
+        self._constants(proto)
+        for value in proto.input:
+            self._input(value)
+        self.nodes(proto, self.builder, self.source.types)
+        outputs = [self.values.get(value.name) for value in proto.output]
+        return self.builder.finish([self._own(value) for value in outputs if value is not None])
+
+    def _own(self, value: Value) -> Value:
+        """A result as the output of a graph: a constant or a weight has no node that gives it."""
+        made = {name for node in self.builder.nodes if node.op_type != "Constant" for name in node.output}
+        return (
+            value if value.name in made else self.builder.op("Depend", value, 0, dtype=value.dtype, shape=value.shape)
+        )
+
+    def _constants(self, proto: GraphProto) -> None:
+        for tensor in proto.initializer:
+            array = onnx.numpy_helper.to_array(tensor)
+            self.values[tensor.name] = self._weight(tensor.name, array, tensor)
+        for weight in self.source.weights.values() if proto is self.source.proto.graph else ():
+            self.values[weight.name] = self.builder.parameter(
+                weight.name, weight.dtype, weight.dims, InFile(weight.span.start, weight.span.end, weight.path)
+            )
+
+    def _weight(self, name: str, array: Array, tensor: TensorProto) -> Value:
+        if dtype_name(tensor.data_type) not in NUMBERS:
+            return Value(name, dtype_name(tensor.data_type), tuple(tensor.dims), array)
+        return replace(self.builder.constant(array), array=array)
+
+    def _input(self, value: Any) -> None:
+        if value.name in self.values:
+            return
+        dtype, shape = type_of(value) if value.type.HasField("tensor_type") else ("", None)
+        if value.name in self.options.frozen:
+            self.values[value.name] = self.builder.constant(self.options.frozen[value.name].astype(dtype))
+        elif dtype not in NUMBERS or dtype == "string":
+            self.block("unsupported-dtype", value.name, "(input)", dtype or "a sequence or map", "")
+            self.values[value.name] = Value(value.name, dtype, shape)
+        else:
+            self.values[value.name] = self.builder.input(value.name, dtype, shape)
+
+    # -- nodes
+
+    def nodes(self, proto: GraphProto, builder: Builder, types: Mapping[str, tuple[str, Shape | None]]) -> None:
+        """Convert the nodes of a graph into ``builder``; their results go to ``values``."""
+        for node in proto.node:
+            if all(name in self.values for name in node.input if name):
+                self._node(node, builder, types)
+
+    def _node(self, proto: NodeProto, builder: Builder, types: Mapping[str, tuple[str, Shape | None]]) -> None:
+        node = self._read(proto, types)
+        builder.scope = plain(proto.name or proto.op_type)
+        folded = self._folded(proto, node)
+        if folded is not None:
+            self._keep(node, [builder.constant(array) for array in folded])
+            return
+        name = f"{node.domain}.{node.op}" if node.domain not in ("", "ai.onnx") else node.op
+        lower = self._table.get(name)
+        if lower is None:
+            self.block("unsupported-op", node.name, name, "", "")
+            self._unknown(node)
+            return
+        try:
+            made = lower(node, builder, self) if getattr(lower, "needs_lowering", False) else lower(node, builder)
+            self._keep(node, [made] if isinstance(made, Value) else list(made))
+        except Refused as refused:
+            self.block("unsupported-form", node.name, name, refused.reason, refused.nearest, refused.freeze)
+            self._unknown(node)
+
+    def _read(self, proto: NodeProto, types: Mapping[str, tuple[str, Shape | None]]) -> OnnxNode:
+        return OnnxNode(
+            proto.op_type,
+            proto.domain,
+            plain(proto.name or proto.op_type),
+            self._versions.get(proto.domain if proto.domain != "ai.onnx" else "", self.source.opset),
+            tuple(self.values[name] if name else None for name in proto.input),
+            tuple(proto.output),
+            {one.name: _attribute(one) for one in proto.attribute},
+            tuple(types.get(name, ("", None)) for name in proto.output),
+        )
+
+    def _keep(self, node: OnnxNode, made: Sequence[Value | None]) -> None:
+        for name, (dtype, shape), value in zip(node.outputs, node.results, made, strict=False):
+            if name and value is not None:
+                known = shape if value.shape is None else _both(value.shape, shape)
+                self.values[name] = replace(value, dtype=value.dtype or dtype, shape=known)
+
+    def _unknown(self, node: OnnxNode) -> None:
+        """Go on behind a node that is blocked, so that all of them are found."""
+        for name, (dtype, shape) in zip(node.outputs, node.results, strict=True):
+            self.values[name] = Value(name, dtype, shape)
+
+    def _folded(self, proto: NodeProto, node: OnnxNode) -> list[Array] | None:
+        """The results of a node that depends on constants alone (of a Constant, and of the shape of a fixed tensor)."""
+        if proto.op_type == "Shape" and node.domain in ("", "ai.onnx"):
+            fixed = node.input(0).fixed
+            if fixed is None:
+                return None
+            return [np.array(fixed[node.get("start", 0) : node.get("end")], np.int64)]
+        known = [value is None or value.array is not None for value in node.inputs]
+        graphs = any(isinstance(value, GraphProto) for value in node.attributes.values())
+        if not all(known) or graphs or proto.op_type in _RANDOM or (not node.inputs and proto.op_type != "Constant"):
+            return None
+        return _evaluate(proto, [value.array if value is not None else None for value in node.inputs], node.version)
+
+    def block(self, code: str, node: str, op: str, reason: str = "", nearest: str = "", freeze: str = "") -> None:
+        """Note what can't be converted; operators that are not known are told one by one."""
+        values = {
+            "name": node, "op": op, "reason": reason, "nearest": nearest or "write it in another way",
+            "freeze": freeze, "dtype": reason, "kind": "input", "near": "", "count": 1,
+        }  # fmt: skip
+        self.blocked.append(make(code, where=Where(node=node, file=self.source.path), values=values))
+
+
+_RANDOM = frozenset(
+    {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"}
+)
+
+
+def _both(one: Shape, other: Shape | None) -> Shape:
+    if other is None or len(one) != len(other):
+        return one
+    return tuple(first if first is not None else second for first, second in zip(one, other, strict=True))
+
+
+def _evaluate(proto: NodeProto, arrays: Sequence[Array | None], version: int) -> list[Array] | None:
+    from onnx.reference import ReferenceEvaluator
+
+    if sum(array.nbytes for array in arrays if array is not None) > FOLD_BYTES:
+        return None
+    given = {name: array for name, array in zip(proto.input, arrays, strict=True) if array is not None}
+    opsets = [onnx.helper.make_opsetid(proto.domain, version)]
+    inputs = [
+        onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in given.items()
+    ]
+    outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in proto.output if name]
+    model = onnx.helper.make_model(onnx.helper.make_graph([proto], "fold", inputs, outputs), opset_imports=opsets)
+    try:
+        found = ReferenceEvaluator(model).run(None, given)
+    except Exception:  # what the reference can't do is left to the entry of the operator
+        return None
+    if not all(isinstance(one, np.ndarray) or np.isscalar(one) for one in found):
+        return None
+    named = dict(zip((name for name in proto.output if name), found, strict=True))
+    result = [np.asarray(named[name]) if name else np.zeros(0) for name in proto.output]
+    fits = all(one.nbytes <= FOLD_BYTES and one.dtype.name in NUMBERS for one in result)
+    return result if fits else None
+
+
+def _attribute(proto: AttributeProto) -> Any:
+    value = onnx.helper.get_attribute_value(proto)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, TensorProto):
+        return onnx.numpy_helper.to_array(value)
+    if isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
+        return [one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in value]
+    return value
