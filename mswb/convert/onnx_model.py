@@ -7,7 +7,7 @@ neither the checker nor the shape inference ever has them in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,12 +66,17 @@ class OnnxModel:
     types: Mapping[str, tuple[str, Shape | None]] = field(default_factory=dict)
 
 
-def load(path: str, keep: Iterable[tuple[str, str]] = ()) -> OnnxModel:
+Prepare = Callable[[ModelProto, Collection[str]], None]
+"""Changes a model in place; given the names of the inputs that stand for large weights."""
+
+
+def load(path: str, keep: Iterable[tuple[str, str]] = (), prepare: Prepare | None = None) -> OnnxModel:
     """Read and check an ONNX model.
 
     Args:
         keep: the operators (domain, name) that a converter exists for; all others that ONNX defines by simpler ones
             are replaced by these.
+        prepare: called with the checked model before anything is replaced.
 
     Raises:
         MswbError: ``not-a-model``, ``truncated``, ``opset-missing``, ``opset-too-new``, ``graph-cycle``,
@@ -91,6 +96,8 @@ def load(path: str, keep: Iterable[tuple[str, str]] = ()) -> OnnxModel:
     onnx_check.versions(path, proto)
     proto = onnx_check.sorted_nodes(path, proto)
     onnx_check.check(path, proto)
+    if prepare is not None:
+        prepare(proto, weights.keys())
     proto = _inlined(proto, set(keep))
     opset = next(one.version for one in proto.opset_import if one.domain in ("", "ai.onnx"))
     proto = _inferred(proto)
@@ -104,14 +111,17 @@ def _without_weights(source: Source) -> tuple[bytes, dict[str, Weight]]:
         if top.number != _MODEL_GRAPH or top.wire != 2:
             out += source.at(top.at, top.end - top.at)
             continue
-        graph = bytearray()
+        graph, declared = bytearray(), set[str]()
         for one in wire.fields(source, Span(top.start, top.end)):
             weight = _weight(source, one) if one.number == _GRAPH_INITIALIZER else None
-            if weight is None:
-                graph += source.at(one.at, one.end - one.at)
+            if weight is not None:
+                weights[weight.name] = weight
                 continue
-            weights[weight.name] = weight
-            graph += _field(_GRAPH_INPUT, _as_input(weight))
+            graph += source.at(one.at, one.end - one.at)
+            if one.number == _GRAPH_INPUT:
+                declared.add(onnx.ValueInfoProto.FromString(source.at(one.start, one.end - one.start)).name)
+        # before IR version 4, each initializer stands among the inputs, too
+        graph += b"".join(_field(_GRAPH_INPUT, _as_input(one)) for one in weights.values() if one.name not in declared)
         out += _field(_MODEL_GRAPH, bytes(graph))
     return bytes(out), weights
 

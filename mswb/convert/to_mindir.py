@@ -14,14 +14,15 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from mswb import __version__
 from mswb.convert import ops
+from mswb.convert.blocked import Blocked, grouped
 from mswb.convert.facts import plain
 from mswb.convert.graph import NUMBERS, Array, Builder, Shape, Value
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.writer import write
-from mswb.convert.onnx_model import OnnxModel, dtype_name, load, type_of
+from mswb.convert.onnx_model import OnnxModel, Prepare, dtype_name, load, type_of
 from mswb.convert.onnx_node import OnnxNode, Refused
 from mswb.convert.wire import InFile
-from mswb.findings import Finding, Where, make
+from mswb.findings import Finding
 
 FOLD_BYTES = 1 << 20
 """Results up to this size are computed while converting, when all they depend on is constant."""
@@ -55,14 +56,17 @@ class Converted:
     findings: tuple[Finding, ...]
 
 
-def convert(path: str, options: Options = Options()) -> Converted:
+def convert(path: str, options: Options = Options(), prepare: Prepare | None = None) -> Converted:
     """Convert an ONNX file; nothing is written.
+
+    Args:
+        prepare: changes the model that was read, before its functions are inlined.
 
     Raises:
         MswbError: the file can't be read; see :func:`mswb.convert.onnx_model.load`.
     """
     keep = [_key(name) for name in ops.table("TO_MINDIR")]
-    return convert_model(load(path, keep), options)
+    return convert_model(load(path, keep, prepare), options)
 
 
 def _key(name: str) -> tuple[str, str]:
@@ -82,7 +86,8 @@ def convert_model(source: OnnxModel, options: Options = Options()) -> Converted:
     lowering = Lowering(source, options)
     graph = lowering.entry()
     if lowering.blocked:
-        return Converted(source, None, {}, tuple(lowering.blocked))
+        known = {*ops.table("TO_MINDIR"), *(one.name for one in onnx.defs.get_all_schemas())}
+        return Converted(source, None, {}, tuple(grouped(source.path, lowering.blocked, known)))
     names = {name: value.name for name, value in lowering.values.items()}
     shared = lowering.builder.shared
     entry = replace(graph, parameter=tuple(shared.parameters))
@@ -118,7 +123,7 @@ class Lowering:
         self.builder = Builder(source.proto.graph.name or "main_graph")
         self.values: dict[str, Value] = {}
         """The value of each ONNX tensor by name, those of enclosing graphs included."""
-        self.blocked: list[Finding] = []
+        self.blocked: list[Blocked] = []
         self.notes: list[Finding] = []
         self._versions = {one.domain or "": one.version for one in source.proto.opset_import}
         self._table = ops.table("TO_MINDIR")
@@ -126,7 +131,7 @@ class Lowering:
     def entry(self) -> schema.Graph:
         """The entry graph."""
         proto = self.source.proto.graph
-        self._constants(proto)
+        self.constants(proto, self.builder)
         for value in proto.input:
             self._input(value)
         self.nodes(proto, self.builder, self.source.types)
@@ -140,19 +145,15 @@ class Lowering:
             value if value.name in made else self.builder.op("Depend", value, 0, dtype=value.dtype, shape=value.shape)
         )
 
-    def _constants(self, proto: GraphProto) -> None:
+    def constants(self, proto: GraphProto, builder: Builder) -> None:
+        """The initializers of a graph, as values of ``builder``."""
         for tensor in proto.initializer:
             array = onnx.numpy_helper.to_array(tensor)
-            self.values[tensor.name] = self._weight(tensor.name, array, tensor)
+            self.values[tensor.name] = _weight(builder, tensor, array)
         for weight in self.source.weights.values() if proto is self.source.proto.graph else ():
             self.values[weight.name] = self.builder.parameter(
                 weight.name, weight.dtype, weight.dims, InFile(weight.span.start, weight.span.end, weight.path)
             )
-
-    def _weight(self, name: str, array: Array, tensor: TensorProto) -> Value:
-        if dtype_name(tensor.data_type) not in NUMBERS:
-            return Value(name, dtype_name(tensor.data_type), tuple(tensor.dims), array)
-        return replace(self.builder.constant(array), array=array)
 
     def _input(self, value: Any) -> None:
         if value.name in self.values:
@@ -231,12 +232,14 @@ class Lowering:
         return _evaluate(proto, [value.array if value is not None else None for value in node.inputs], node.version)
 
     def block(self, code: str, node: str, op: str, reason: str = "", nearest: str = "", freeze: str = "") -> None:
-        """Note what can't be converted; operators that are not known are told one by one."""
-        values = {
-            "name": node, "op": op, "reason": reason, "nearest": nearest or "write it in another way",
-            "freeze": freeze, "dtype": reason, "kind": "input", "near": "", "count": 1,
-        }  # fmt: skip
-        self.blocked.append(make(code, where=Where(node=node, file=self.source.path), values=values))
+        """Note what can't be converted."""
+        self.blocked.append(Blocked(code, node, op, reason, nearest, freeze))
+
+
+def _weight(builder: Builder, tensor: TensorProto, array: Array) -> Value:
+    if dtype_name(tensor.data_type) not in NUMBERS:
+        return Value(tensor.name, dtype_name(tensor.data_type), tuple(tensor.dims), array)
+    return replace(builder.constant(array), array=array)
 
 
 _RANDOM = frozenset(
