@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.e2e.harness import Workspace
 from tests.terminal import Terminal
+from tests.waiting import wait_until
 
 ESCAPE, ENTER, BACKTAB = "\x1b", "\r", "\x1b[Z"
 START, CLEAR, ALL_FLAGS = "\x12", "\x15", "\x07"
@@ -80,6 +81,17 @@ class Desk:
         """Click in the middle of a text (in a given row: its first one there)."""
         place = self._place(text, row)
         self.terminal.type((_PRESS.format(*place) + _RELEASE.format(*place)) * times)
+
+    def quit_by_mouse(self) -> None:
+        """Click on Quit until it has quitted: the keys at the bottom move when what is in front changes."""
+        ended = self.terminal.process.poll
+        while ended() is None:
+            self.click("q Quit")
+            try:
+                wait_until(lambda: ended() is not None, 5)
+            except AssertionError:
+                continue
+        assert ended() == 0
 
     def wheel(self, text: str, *, down: bool, times: int = 3) -> None:
         """Turn the wheel over a text."""

@@ -79,7 +79,7 @@ def test_a_good_run_goes_on_without_its_terminal(workspace: Workspace) -> None:
         desk.see_row("▶ running", "until_told.py", "step")
         desk.see_row("r1", "step 5 loss 0.2")
         (workspace.folder / "enough").touch()
-        desk.see_row("✓ succeeded", "until_told.py", "took")
+        desk.see_row("✓ succeeded", "until_told.py  step")
         desk.see_row("✓ SUCCEEDED  2 ranks")
         desk.see_row("r1", "all done")
         wait_until(lambda: marked_processes(workspace.folder) == [])

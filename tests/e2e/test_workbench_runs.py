@@ -195,8 +195,7 @@ def test_everything_by_mouse(workspace: Workspace) -> None:
         desk.see("Script▲")
         desk.click("one_of_two.py", times=2)
         desk.see_row("✖ failed  one_of_two.py", "took")
-        desk.click("q Quit")
-        assert desk.terminal.process.wait(30) == 0
+        desk.quit_by_mouse()
 
 
 def start_by_mouse(desk: Desk, script: str, argument: str) -> None:

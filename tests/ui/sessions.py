@@ -84,7 +84,7 @@ async def until(pilot: Pilot[Any], condition: Callable[[], Any], pauses: int = 4
         if condition():
             return
         await pilot.pause(0.01)
-    raise AssertionError(f"never held: {condition}")
+    raise AssertionError(f"never held: {condition}\n{screen_text(pilot.app)}")
 
 
 def screen_text(app: Workbench | Any) -> str:

@@ -308,7 +308,7 @@ async def test_opening_a_path(tmp_path: Path, project: Path) -> None:
     async with opened(tmp_path, "convert") as (app, pane, pilot):
         assert pane.open_path(project / "models" / "net.onnx")
         await until(pilot, lambda: pane.current is not None and pane.current.path.endswith("net.onnx"))
-        await until(pilot, lambda: "Recognised by" in screen_text(app))
+        await until(pilot, lambda: "ONNX model" in screen_text(app))
         outside = tmp_path / "outside"
         shutil.copytree(MODELS, outside)
         assert pane.open_path(outside / "net.mindir")
