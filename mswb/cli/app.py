@@ -35,7 +35,7 @@ COMMANDS = {
     "doctor": Entry("mswb.cli.doctor:doctor", "Report on this host and the training Python.", "doctor"),
     "devices": Entry("mswb.cli.devices:devices", "Show the counters of this host and its devices.", "devices"),
     "explain": Entry("mswb.cli.explain:explain", "Explain a finding code.", "explain"),
-    "convert": Entry("mswb.cli.convert:convert", "Check a MindIR model; look into MindIR and ONNX.", "convert"),
+    "convert": Entry("mswb.cli.convert:convert", "Convert ONNX to MindIR; check and inspect models.", "convert"),
     "shims": Entry("mswb.cli.shims:shims", "Install wrappers, so that typing msrun runs mswb.", "shims"),
     "ui": Entry("mswb.ui.start:ui", "Open the workbench here or on a path.", "ui"),
     "demo": Entry("mswb.cli.demo:demo", "Start a small two-rank run that fails; diagnose it.", "diagnose"),

@@ -1,18 +1,19 @@
-"""``mswb convert``: ``lint`` checks a MindIR file, ``inspect`` tells what a MindIR or ONNX file holds."""
+"""``mswb convert``: its options convert a model, ``lint`` checks a MindIR file, ``inspect`` tells what a file holds."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import click
 
-from mswb import __version__
 from mswb.cli import output
 from mswb.cli.doctor import human_bytes
 from mswb.convert.facts import GraphFacts, ModelFacts, WeightFacts, value_text
 from mswb.files.safety import printable
-from mswb.findings import Finding, language, stop
+from mswb.findings import Finding, language
 
 MOST = 10
 """Weights and user_info entries that are listed in text without --all; JSON holds all of them."""
@@ -79,21 +80,77 @@ COUNTED: dict[str, dict[str, tuple[str, str]]] = {
 """What is counted: the word for one, and for several."""
 
 
+def _choice(*names: str) -> click.Choice[str]:
+    return click.Choice(names, case_sensitive=False)
+
+
 class ConvertGroup(click.Group):
-    """A group that answers the options of the conversion itself with one clear sentence."""
+    """A group that is a command, too: ``--input_file`` converts, a name of a sub-command does something else."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
-            raise stop("convert-later", values={"version": __version__})
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, joined(args))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and self.get_command(ctx, args[0]) is None and os.path.exists(args[0]):
+            raise click.UsageError(f"'{args[0]}' stands where an option belongs: --input_file {args[0]}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def joined(arguments: list[str]) -> list[str]:
+    """The arguments with what a shell parted at the blanks of an unquoted ``name:[1, 3]`` made one again."""
+    result: list[str] = []
+    is_shape = False
+    for one in arguments:
+        if is_shape and _is_open(result[-1]) and not one.startswith("--"):
+            result[-1] += f" {one}"
+            continue
+        is_shape = one.startswith("--input_shape=") or (bool(result) and result[-1] == "--input_shape")
+        result.append(one)
+    return result
+
+
+def _is_open(text: str) -> bool:
+    """Whether a bracket is still to be closed, or a name still waits for its shape."""
+    return text.count("[") > text.count("]") or text.rstrip().endswith(":")
 
 
 @click.group(cls=ConvertGroup, invoke_without_command=True)
+@click.option("--input_file", metavar="ONNX", help="The model to convert.")
+@click.option("--output_file", default="", help="The file to write; beside the input, as .mindir, unless given.")
+@click.option("--input_format", type=_choice("NCHW", "NHWC"), default="NCHW", show_default=True,
+              help="NHWC: inputs and outputs of four dimensions are transposed at the edges of the graph.")  # fmt: skip
+@click.option("--output_format", type=_choice("MINDIR", "ONNX"), default="MINDIR", show_default=True)
+@click.option("--to_onnx", is_flag=True, help="MindIR to ONNX (a later version).")
+@click.option("--precision_mode", type=_choice("FP32", "FP16", "MIXED"), default="FP32", show_default=True)
+@click.option("--input_shape", multiple=True, metavar="NAME:[SIZES]",
+              help='Sizes of inputs, such as "input:[1,3,224,224]"; others stay as they are.')  # fmt: skip
+@click.option("--custom_op_config", default="", metavar="JSON",
+              help="""Attributes of operators or nodes: '{"BatchNorm": {"epsilon": 1e-5}}'.""")  # fmt: skip
+@click.option("--freeze", multiple=True, metavar="NAME=VALUE", help="Make an input a constant: a value, or a file.npy.")
+@click.option("--verify", is_flag=True, help="Compare with the model that was converted (a later version).")
+@click.option("-v", "--verbose", is_flag=True, help="List every node.")
+@output.format_option
 @click.pass_context
-def convert(ctx: click.Context) -> None:
-    """Check a MindIR model, and look into MindIR and ONNX models, without MindSpore."""
-    if ctx.invoked_subcommand is None:
+def convert(ctx: click.Context, input_file: str | None, **options: Any) -> int | None:
+    """Convert an ONNX model to MindIR; check a MindIR model; look into both. All without MindSpore.
+
+    \b
+    mswb convert --input_file net.onnx --output_file net.mindir
+
+    Everything that can't be converted is listed at once, with exit code 1, and no file is written.
+    """
+    from mswb.cli.convert_model import Options, run
+
+    if ctx.invoked_subcommand is not None:
+        return None
+    if input_file is None:
+        if any(options[name] for name in ("output_file", "to_onnx", "input_shape", "custom_op_config", "verify")):
+            raise click.UsageError("--input_file is missing", ctx)
         click.echo(ctx.get_help())
+        return 0
+    return run(Options(input_file, **options))
 
 
 @convert.command()

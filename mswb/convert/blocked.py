@@ -69,8 +69,10 @@ def _finding(path: str, members: list[Blocked], known: Collection[str]) -> Findi
 def _near(op: str, known: Collection[str]) -> str:
     """The operators that an invented one was made of, else the one that is spelt most like it."""
     name = op.rpartition(".")[2]
-    inside = [one for one in known if len(one) >= SHORTEST and one.lower() in name.lower() and one != name]
+    if name in known:
+        return ""
+    inside = [one for one in known if len(one) >= SHORTEST and one in name]
     whole = [one for one in inside if not any(one != other and one in other for other in inside)]
     if whole:
-        return ", ".join(sorted(whole, key=lambda one: name.lower().index(one.lower())))
+        return ", ".join(sorted(whole, key=name.index))
     return ", ".join(get_close_matches(name, known, n=1))

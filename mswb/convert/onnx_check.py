@@ -136,9 +136,19 @@ def check(path: str, proto: ModelProto) -> None:
         MswbError: ``onnx-invalid`` with the checker's own words.
     """
     try:
-        onnx.checker.check_model(proto, full_check=False)
+        onnx.checker.check_model(_with_shapes(proto), full_check=False)
     except onnx.checker.ValidationError as problem:
         reason = plain(str(problem).strip().split("\n")[0])
         raise stop(
             "onnx-invalid", where=Where(file=path), evidence=plain(str(problem)), values={"reason": reason}
         ) from None
+
+
+def _with_shapes(proto: ModelProto) -> ModelProto:
+    """The model with a shape at each input and output: the checker wants one, though a rank may be unknown."""
+    result = ModelProto()
+    result.CopyFrom(proto)
+    for value in (*result.graph.input, *result.graph.output):
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.shape.SetInParent()
+    return result

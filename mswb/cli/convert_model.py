@@ -1,0 +1,216 @@
+"""``mswb convert --input_file A.onnx``: the conversion itself, and what is told of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mswb import __version__
+from mswb.cli import output
+from mswb.cli.doctor import human_bytes
+from mswb.convert.facts import ValueFacts, plain, value_text
+from mswb.files.safety import printable
+from mswb.findings import Finding, language, stop
+
+if TYPE_CHECKING:
+    from mswb.convert.conversion import Done
+
+WORDS: dict[str, dict[str, str]] = {
+    "en": {
+        "wrote": "wrote {target} ({size}) from {source}, opset {opset}",
+        "refused": "{source} can't be converted; nothing was written",
+        "input": "input",
+        "output": "output",
+        "count": "count",
+        "operator": "operator",
+        "became": "{nodes} nodes became {calls} calls of {kinds} MindSpore operators",
+        "node": "node",
+        "result": "result",
+    },
+    "zh": {
+        "wrote": "已写出 {target}（{size}），来自 {source}，opset {opset}",
+        "refused": "无法转换 {source}；未写出任何文件",
+        "input": "输入",
+        "output": "输出",
+        "count": "数量",
+        "operator": "算子",
+        "became": "{nodes} 个节点转换为 {kinds} 种 MindSpore 算子的 {calls} 次调用",
+        "node": "节点",
+        "result": "结果",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of the command as they were given; ``output_file`` is "" when it was not."""
+
+    input_file: str
+    output_file: str = ""
+    input_format: str = "NCHW"
+    output_format: str = ""
+    to_onnx: bool = False
+    precision_mode: str = "FP32"
+    input_shape: tuple[str, ...] = ()
+    custom_op_config: str = ""
+    freeze: tuple[str, ...] = ()
+    verify: bool = False
+    verbose: bool = False
+    form: str = "text"
+
+
+def run(options: Options) -> int:
+    """Convert, and tell of it.
+
+    Raises:
+        MswbError: wrong usage or unreadable input.
+    """
+    from mswb.convert import adjust, conversion
+
+    _refuse_later(options)
+    overrides = adjust.parse_overrides(options.custom_op_config) if options.custom_op_config else {}
+    shapes, frozen = adjust.parse_shapes(options.input_shape), adjust.parse_frozen(options.freeze)
+    if conversion.kind_of(options.input_file) != "onnx":
+        raise _later("converting a MindIR model")
+    target = options.output_file or conversion.beside(options.input_file)
+    if os.path.exists(target) and os.path.samefile(options.input_file, target):
+        raise adjust.usage("the output would overwrite the input", "give another --output_file")
+    request = conversion.Request(options.input_file, target, options.input_format.upper(), shapes, overrides, frozen)
+    return finish(conversion.perform(request), options)
+
+
+def _refuse_later(options: Options) -> None:
+    """What comes with a later version is said before anything is read or written."""
+    target = options.output_file.lower()
+    asked = {
+        "--verify": options.verify,
+        "writing ONNX": options.to_onnx or options.output_format.upper() == "ONNX" or target.endswith(".onnx"),
+        f"--precision_mode {options.precision_mode.upper()}": options.precision_mode.upper() != "FP32",
+    }
+    for what, is_asked in asked.items():
+        if is_asked:
+            raise _later(what)
+
+
+def _later(what: str) -> Exception:
+    return stop("convert-later", values={"version": __version__, "what": what})
+
+
+def finish(done: Done, options: Options) -> int:
+    """Tell how a conversion went, and return the exit code: 1 when nothing was written."""
+    if options.form == "json":
+        output.emit("convert", done.findings, **report(done))
+    else:
+        _show(done, options)
+    return int(not done.ok)
+
+
+def report(done: Done) -> dict[str, Any]:
+    """The keys of ``mswb.convert/1``; what a verification would measure is null."""
+    from mswb.convert.conversion import edges_of
+
+    inputs, outputs = edges_of(done)
+    return {
+        "verdict": "converted" if done.ok else "refused",
+        "engines": {},
+        "input": done.request.source,
+        "output": done.request.target if done.ok else None,
+        "bytes_written": done.bytes_written,
+        "opset": done.converted.source.opset,
+        "input_format": done.request.layout,
+        "operator_counts": [{"op": name, "count": count} for name, count in done.operators],
+        "primitives": [{"op": name, "count": count} for name, count in done.primitives],
+        "operators": _operators(done) if done.ok else [],
+        "inputs": inputs,
+        "outputs": outputs,
+    }
+
+
+def _operators(done: Done) -> list[dict[str, Any]]:
+    types = done.converted.source.types
+    unmeasured = dict.fromkeys(("max_abs_error", "local_max_abs_error", "scaled_error", "cosine", "worst_index"))
+    return [
+        {
+            "op": plain(node.op_type),
+            "node": plain(node.name),
+            "output": plain(next(filter(None, node.output), "")),
+            "input_shapes": [types.get(name, ("", None))[1] for name in node.input if name],
+            "output_shape": types.get(next(filter(None, node.output), ""), ("", None))[1],
+            "dtype": types.get(next(filter(None, node.output), ""), ("", None))[0],
+            **unmeasured,
+            "nan_count": None,
+            "verdict": "converted",
+        }
+        for node in done.converted.source.proto.graph.node
+    ]
+
+
+def _show(done: Done, options: Options) -> None:
+    out, words = output.console(), WORDS[language()]
+    source = output.short_path(done.request.source)
+    if not done.ok:
+        out.print(printable(words["refused"].format(source=source)), style="bold red")
+        output.show_findings([_with_nodes(one) for one in done.findings if one.severity == "error"], lang=language())
+        _show_notes([one for one in done.findings if one.severity != "error"])
+        return
+    head = words["wrote"].format(
+        target=output.short_path(done.request.target),
+        size=human_bytes(done.bytes_written),
+        source=source,
+        opset=done.converted.source.opset,
+    )
+    out.print(printable(head), style="bold green")
+    _show_edges(done, words)
+    print()
+    output.show_table(
+        [words["count"], words["operator"]], [(f"{count:,}", name) for name, count in done.operators], right=(0,)
+    )
+    calls = sum(count for _, count in done.primitives)
+    nodes = sum(count for _, count in done.operators)
+    out.print(words["became"].format(nodes=nodes, calls=calls, kinds=len(done.primitives)))
+    if options.verbose:
+        print()
+        _show_nodes(done, words)
+    _show_notes(done.findings)
+
+
+def _with_nodes(finding: Finding) -> Finding:
+    """The finding with the names of its nodes as evidence, when it has several."""
+    from dataclasses import replace
+
+    nodes = finding.values.get("nodes", ())
+    return replace(finding, evidence="\n".join(nodes)) if len(nodes) > 1 else finding
+
+
+def _show_edges(done: Done, words: dict[str, str]) -> None:
+    from mswb.convert.conversion import edges_of
+
+    inputs, outputs = edges_of(done)
+    named: Sequence[tuple[str, ValueFacts]] = [
+        *((words["input"], value) for value in inputs),
+        *((words["output"], value) for value in outputs),
+    ]
+    output.show_table(["", ""], [(word, value_text(value)) for word, value in named])
+
+
+def _show_nodes(done: Done, words: dict[str, str]) -> None:
+    rows = [
+        (one["op"], one["node"], value_text(ValueFacts(one["output"], one["dtype"], _open(one["output_shape"]))))
+        for one in _operators(done)
+    ]
+    output.show_table([words["operator"], words["node"], words["result"]], rows)
+
+
+def _open(shape: tuple[int | None, ...] | None) -> tuple[int | str, ...] | None:
+    return None if shape is None else tuple("?" if size is None else size for size in shape)
+
+
+def _show_notes(findings: Sequence[Finding]) -> None:
+    warnings = [one for one in findings if one.severity != "note"]
+    out = output.console()
+    for one in findings:
+        if one.severity == "note":
+            out.print(printable(f"{output.mark('note')} {one.title}"), style=output.MARKS["note"][2])
+    output.show_findings(warnings, lang=language())

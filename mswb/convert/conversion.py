@@ -1,0 +1,159 @@
+"""One conversion from file to file, as a person asks for it: changes first, then the operators, then a check of what
+was made, and only then a file."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from onnx import ModelProto
+
+from mswb.convert import adjust, layout, to_mindir, wire
+from mswb.convert.facts import ValueFacts, by_count, plain
+from mswb.convert.graph import Array
+from mswb.convert.mindir import lint, schema
+from mswb.convert.mindir.reader import refuse_others
+from mswb.convert.onnx_model import every_node, type_of
+from mswb.findings import Finding, Where, make
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for.
+
+    Attributes:
+        layout: of the edges: NCHW leaves them as the model has them.
+        shapes: sizes of inputs by name; None for one that stays open.
+        overrides: attributes by operator or node.
+        frozen: inputs that become constants.
+    """
+
+    source: str
+    target: str
+    layout: str = "NCHW"
+    shapes: Mapping[str, adjust.Sizes] = field(default_factory=dict)
+    overrides: adjust.Overrides = field(default_factory=dict)
+    frozen: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How it went.
+
+    Attributes:
+        converted: model, source, and MindIR name of each ONNX tensor.
+        bytes_written: of the file; 0 when something is blocked and there is none.
+        operators: those of the source, by count.
+        findings: errors when it is blocked, else notes and warnings.
+    """
+
+    request: Request
+    converted: to_mindir.Converted
+    bytes_written: int
+    operators: tuple[tuple[str, int], ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether a file was written."""
+        return self.bytes_written > 0
+
+    @property
+    def primitives(self) -> tuple[tuple[str, int], ...]:
+        """MindSpore's operators in the model that was made, by count."""
+        return () if self.converted.model is None else primitives_of(self.converted.model)
+
+
+def kind_of(path: str) -> str:
+    """Whether a file is "onnx" or "mindir", by its content.
+
+    Raises:
+        MswbError: ``not-a-model``, ``encrypted``, ``path-missing`` or ``path-unreadable``.
+    """
+    with wire.open_source(path) as source:
+        return refuse_others(source, "")
+
+
+def beside(path: str) -> str:
+    """Where the result goes when nothing is said: beside the model, as .mindir."""
+    return f"{os.path.splitext(path)[0]}.mindir"
+
+
+def perform(request: Request) -> Done:
+    """Convert a file and write the result, unless something is blocked.
+
+    Raises:
+        MswbError: the model can't be read, an option does not fit it, or the file can't be written.
+    """
+    notes: list[Finding] = []
+    operators: list[str] = []
+
+    def prepare(proto: ModelProto, weights: Collection[str]) -> None:
+        operators.extend(_title(node) for node in every_node(proto.graph.node))
+        notes.extend(_prepared(request, proto, weights))
+
+    converted = to_mindir.convert(request.source, to_mindir.Options(frozen=request.frozen), prepare)
+    problems = [*converted.findings]
+    if converted.model is not None:
+        problems += lint.findings(request.target, converted.model)
+    blocked = converted.model is None or any(one.severity == "error" for one in problems)
+    written = 0 if blocked else to_mindir.save(converted, request.target)
+    return Done(request, converted, written, by_count(operators), (*problems, *notes))
+
+
+def _title(node: Any) -> str:
+    domain = node.domain if node.domain != "ai.onnx" else ""
+    return plain(f"{domain}.{node.op_type}" if domain else node.op_type)
+
+
+def _prepared(request: Request, proto: ModelProto, weights: Collection[str]) -> list[Finding]:
+    """Make the changes that are asked for, and tell of each."""
+    where = Where(file=request.source)
+    changes, unused = adjust.override(proto, request.overrides)
+    adjust.fix_shapes(proto, request.shapes, weights)
+    adjust.check_frozen(proto, request.frozen, weights)
+    edges = layout.channels_last(proto, weights) if request.layout == "NHWC" else []
+    notes = [
+        make(
+            "attribute-overridden",
+            where=Where(node=one.node, file=request.source),
+            values={"name": one.node, "op": one.op, "attribute": one.attribute, "old": one.old, "new": one.new},
+        )
+        for one in changes
+    ]
+    has = ", ".join(sorted({plain(node.op_type) for node in proto.graph.node})[:12])
+    notes += [make("custom-op-unused", where=where, values={"name": plain(name), "has": has}) for name in unused]
+    if request.layout == "NHWC":
+        names = ", ".join(f"{one.kind} {plain(one.name)}" for one in edges)
+        values = {"count": len(edges), "names": names or "no input or output of four dimensions"}
+        notes.append(make("layout-transposed", where=where, values=values))
+    return notes
+
+
+def primitives_of(model: schema.Model) -> tuple[tuple[str, int], ...]:
+    """The operators that a MindIR model calls, by count."""
+    types = {f"{schema.REF}{one.name}": one.op_type or "" for one in model.primitives}
+    counts = Counter(types[node.op_type] for graph in model.graphs for node in graph.node if node.op_type in types)
+    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def edges_of(done: Done) -> tuple[list[ValueFacts], list[ValueFacts]]:
+    """The inputs that a program feeds, and the outputs, in the model's order."""
+    source = done.converted.source
+    inputs = adjust.inputs_of(source.proto, source.weights)
+    fed = [_facts(value) for name, value in inputs.items() if name not in done.request.frozen]
+    return fed, [_facts(value, source.types.get(value.name)) for value in source.proto.graph.output]
+
+
+def _facts(value: Any, known: tuple[str, Sequence[int | None] | None] | None = None) -> ValueFacts:
+    dtype, shape = type_of(value)
+    if known is not None and known[1] is not None and (shape is None or None in shape):
+        dtype, shape = known[0], tuple(known[1])
+    if shape is None:
+        return ValueFacts(plain(value.name), dtype, None)
+    names = [plain(dim.dim_param) for dim in value.type.tensor_type.shape.dim] or [""] * len(shape)
+    sizes = (name or "?" if size is None else size for size, name in zip(shape, names, strict=False))
+    return ValueFacts(plain(value.name), dtype, tuple(sizes))
