@@ -123,6 +123,8 @@ class Lowering:
         self.builder = Builder(source.proto.graph.name or "main_graph")
         self.values: dict[str, Value] = {}
         """The value of each ONNX tensor by name, those of enclosing graphs included."""
+        self.lists: dict[str, tuple[Value, ...]] = {}
+        """The members of each sequence, by the name of its value; MindSpore itself has none."""
         self.blocked: list[Blocked] = []
         self.notes: list[Finding] = []
         self._versions = {one.domain or "": one.version for one in source.proto.opset_import}

@@ -1,0 +1,401 @@
+"""Branches and loops: functions of the MindIR model, or unrolled where the number of steps is known and small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import GraphProto, numpy_helper
+
+from mswb.convert.graph import Builder, Shape, Value
+from mswb.convert.onnx_model import every_node
+from mswb.convert.onnx_node import OnnxNode, Refused
+from mswb.convert.subgraph import (
+    WithLowering,
+    arguments,
+    build,
+    captured,
+    choose,
+    close_function,
+    inside,
+    loop,
+    open_function,
+    parts,
+    types,
+)
+
+if TYPE_CHECKING:
+    from mswb.convert.to_mindir import Lowering
+
+UNROLLED = 1000
+"""Nodes up to which a loop whose number of steps is known is written out."""
+ENDLESS = 1 << 31
+"""Steps from which a limit is none: exporters write the highest int64 for a while loop."""
+_WIDENINGS = 8
+
+
+# -- branches
+
+
+def _if(node: OnnxNode, b: Builder, lowering: Lowering) -> Sequence[Value]:
+    condition = node.input(0)
+    graphs = [node.graph("then_branch"), node.graph("else_branch")]
+    if condition.array is not None:
+        return build(graphs[0 if condition.array.reshape(-1)[0] else 1], [], b, lowering)
+    taken = captured(graphs, lowering)
+    functions, results = [], []
+    for title, graph in zip(("then", "else"), graphs, strict=True):
+        inner = open_function(b, title)
+        given = arguments(inner, list(taken.values()))
+        with inside([graph], list(taken), given, inner, lowering):
+            results.append(build(graph, [], inner, lowering))
+        close_function(inner, results[-1])
+        functions.append((inner, list(taken.values())))
+    like = [_joined(*pair) for pair in zip(*results, strict=True)]
+    return parts(b, choose(b, condition, functions, "tuple"), like)
+
+
+def _joined(one: Value, other: Value) -> tuple[str, Shape | None]:
+    """What is known of a value that is either of two."""
+    if "sequence" in (one.dtype, other.dtype):
+        raise Refused("a branch gives a sequence, which MindSpore has no data type for")
+    if one.dtype != other.dtype:
+        raise Refused(f"one branch gives {one.dtype or 'an unknown type'}, the other {other.dtype or 'an unknown one'}")
+    return one.dtype, widened(one.shape, other.shape)
+
+
+def widened(one: Shape | None, other: Shape | None) -> Shape | None:
+    """The shape of what has either of two shapes."""
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(first if first == second else None for first, second in zip(one, other, strict=True))
+
+
+# -- loops
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What Loop and Scan have in common: a graph that is run again and again.
+
+    Attributes:
+        states: the first values of what each step changes.
+        count: how many steps there are at most; None where only the condition ends them.
+        condition: whether the first step is done; None where it always is.
+        inputs: of the graph, from the step's number, the condition and the states.
+        others: values outside the graph that ``inputs`` uses; it gets them as they are within the function.
+        steady: whether the graph leaves the condition as it is.
+        places: where an output of the graph is: the condition (None when it has none), the states, the others.
+    """
+
+    graph: GraphProto
+    states: list[Value]
+    count: Value | None
+    condition: Value | None
+    inputs: Callable[[Builder, Value, Value, Sequence[Value], Sequence[Value]], list[Value]]
+    others: Sequence[Value] = ()
+    steady: bool = True
+    has_condition: bool = True
+
+    def split(self, outputs: Sequence[Value]) -> tuple[Value | None, list[Value], list[Value]]:
+        """A step's condition, states, and what is collected."""
+        first = int(self.has_condition)
+        end = first + len(self.states)
+        return (outputs[0] if first else None), list(outputs[first:end]), list(outputs[end:])
+
+    @property
+    def collected(self) -> int:
+        """How many results are collected."""
+        return len(self.graph.output) - int(self.has_condition) - len(self.states)
+
+
+def _loop(node: OnnxNode, b: Builder, lowering: Lowering) -> Sequence[Value]:
+    graph = node.graph("body")
+    states = [node.input(at) for at in range(2, len(node.inputs))]
+    plan = Plan(
+        graph, states, _endless(node.optional(0)), node.optional(1),
+        lambda inner, number, condition, now, others: [number, condition, *now], steady=_steady(graph),
+    )  # fmt: skip
+    finals, collected = _run(plan, node, b, lowering)
+    return [*finals, *collected]
+
+
+def _endless(count: Value | None) -> Value | None:
+    if count is None or (count.array is not None and int(count.array.reshape(-1)[0]) >= ENDLESS):
+        return None
+    return count
+
+
+def _steady(graph: GraphProto) -> bool:
+    """Whether the condition that a step gives is the one that it got, or true."""
+    true = {tensor.name for tensor in graph.initializer if numpy_helper.to_array(tensor).all()}
+    makers = {name: node for node in graph.node for name in node.output}
+    name = graph.output[0].name
+    while name in makers and makers[name].op_type == "Identity":
+        name = makers[name].input[0]
+    if name in makers and makers[name].op_type == "Constant":
+        tensors = [one.t for one in makers[name].attribute if one.name == "value"]
+        return bool(tensors) and bool(numpy_helper.to_array(tensors[0]).all())
+    return name == graph.input[1].name or name in true
+
+
+def _run(plan: Plan, node: OnnxNode, b: Builder, lowering: Lowering) -> tuple[list[Value], list[Value]]:
+    """The last states, and what was collected, stacked along a new first axis."""
+    count = None if plan.count is None or plan.count.array is None else int(plan.count.array.reshape(-1)[0])
+    first = True if plan.condition is None else None if plan.condition.array is None else bool(plan.condition.array)
+    if first is False or (count is not None and count <= 0):
+        return plan.states, _nothing(plan, node, b)
+    size = sum(1 for _ in every_node(plan.graph.node))
+    if plan.steady and first and count is not None and count * size <= UNROLLED:
+        return _unrolled(plan, count, b, lowering)
+    if any(value.dtype == "sequence" for value in plan.states):
+        raise Refused("a sequence goes through a loop whose number of steps is only known when the model runs")
+    return _as_functions(plan, first, b, lowering)
+
+
+def _nothing(plan: Plan, node: OnnxNode, b: Builder) -> list[Value]:
+    made = []
+    for dtype, shape in node.results[len(plan.states) :]:
+        if shape is None or None in shape[1:]:
+            raise Refused("it has no steps, and the shape of what it would collect is not known")
+        sizes = [size or 0 for size in shape[1:]]
+        array = np.zeros((0, *sizes), dtype)
+        made.append(replace(b.constant(array), array=array))
+    return made
+
+
+def _unrolled(plan: Plan, count: int, b: Builder, lowering: Lowering) -> tuple[list[Value], list[Value]]:
+    states, rows = plan.states, list[list[Value]]()
+    for step in range(count):
+        inputs = plan.inputs(b, _constant(b, np.array(step)), _constant(b, np.array(True)), states, plan.others)
+        _, states, made = plan.split(build(plan.graph, inputs, b, lowering))
+        rows.append(made)
+    return states, [stacked(b, column) for column in zip(*rows, strict=True)]
+
+
+def _constant(b: Builder, array: np.ndarray[Any, Any]) -> Value:
+    return replace(b.constant(array), array=array)
+
+
+def stacked(b: Builder, values: Sequence[Value]) -> Value:
+    """Values along a new first axis."""
+    shape = values[0].shape
+    for value in values[1:]:
+        shape = widened(shape, value.shape)
+    rows = [b.op("ExpandDims", value, 0, shape=None if value.shape is None else (1, *value.shape)) for value in values]
+    if len(rows) == 1:
+        return rows[0]
+    whole = None if shape is None else (len(rows), *shape)
+    return b.op("Concat", b.tuple(rows), 0, dtype=values[0].dtype, shape=whole)
+
+
+def _as_functions(plan: Plan, first: bool | None, b: Builder, lowering: Lowering) -> tuple[list[Value], list[Value]]:
+    count = plan.count
+    if count is None and plan.collected:
+        # how many rows there will be: the loop without what it collects is run for it
+        count = _cycle(plan, None, first, [], b, lowering)[0]
+    limit = None if count is None else scalar(b, count)
+    if not plan.collected:
+        return _cycle(plan, limit, first, [], b, lowering)[1 : 1 + len(plan.states)], []
+    assert limit is not None
+    buffers = [_buffer(b, limit, *like) for like in _rows(plan, b, lowering)]
+    done, *values = _cycle(plan, limit, first, buffers, b, lowering)
+    states, filled = values[: len(plan.states)], values[len(plan.states) :]
+    return states, filled if plan.steady and first else [_head(b, one, done) for one in filled]
+
+
+def _cycle(
+    plan: Plan, limit: Value | None, first: bool | None, buffers: Sequence[Value], b: Builder, lowering: Lowering
+) -> list[Value]:
+    """The number of steps done, the last states, and the buffers with what was collected."""
+    shapes = _settled(plan, lowering)
+    given = [replace(value, shape=shape, array=None) for value, shape in zip(plan.states, shapes, strict=True)]
+    number = b.scalar(0, "int64")
+    tested = not (plan.steady and first)
+    condition = [] if not tested else [scalar(b, plan.condition or b.constant(np.array(True)))]
+    limits = [] if limit is None else [limit]
+    taken = captured([plan.graph], lowering)
+    others = [*limits, *plan.others, *taken.values()]
+    states = [replace(one, array=None) for one in (number, *condition, *given, *buffers)]
+    at_states, at_buffers = 1 + len(condition), 1 + len(condition) + len(given)
+
+    def keep(inner: Builder, now: list[Value], rest: list[Value]) -> Sequence[Value]:
+        tests = [inner.op("Less", now[0], rest[0], dtype="bool", shape=())] if limits else []
+        tests += now[1:at_states]
+        if not tests:
+            return [inner.constant(np.array(True))]
+        return tests if len(tests) == 1 else [inner.op("LogicalAnd", *tests, shape=())]
+
+    def step(inner: Builder, now: list[Value], rest: list[Value]) -> Sequence[Value]:
+        own, around = rest[len(limits) :][: len(plan.others)], rest[len(limits) + len(plan.others) :]
+        going = now[1] if tested else _constant(inner, np.array(True))
+        with inside([plan.graph], list(taken), around, inner, lowering):
+            inputs = plan.inputs(inner, now[0], going, now[at_states:at_buffers], own)
+            again, new, made = plan.split(build(plan.graph, inputs, inner, lowering))
+        _same_types(plan.states, new)
+        flags = [scalar(inner, again)] if tested and again is not None else []
+        filled = [_put(inner, *pair, now[0]) for pair in zip(now[at_buffers:], made, strict=False)]
+        return [inner.op("Add", now[0], inner.scalar(1, "int64"), shape=()), *flags, *new, *filled]
+
+    done = loop(b, states, others, keep, step)
+    return [done[0], *done[at_states:]]
+
+
+def _same_types(before: Sequence[Value], after: Sequence[Value]) -> None:
+    for one, other in zip(before, after, strict=True):
+        if other.dtype and one.dtype != other.dtype:
+            raise Refused(f"a value of the loop turns from {one.dtype} into {other.dtype}")
+
+
+def _settled(plan: Plan, lowering: Lowering) -> list[Shape | None]:
+    """The shapes that the states have in every step: what changes is open."""
+    shapes = [value.shape for value in plan.states]
+    for _ in range(_WIDENINGS):
+        found = _types(plan, shapes, lowering)
+        outputs = [one.name for one in plan.graph.output][int(plan.has_condition) :][: len(shapes)]
+        after = [found.get(name, ("", None))[1] for name in outputs]
+        wider = [widened(*pair) for pair in zip(shapes, after, strict=True)]
+        if wider == shapes:
+            return shapes
+        shapes = wider
+    return [None] * len(shapes)
+
+
+def _types(plan: Plan, shapes: Sequence[Shape | None], lowering: Lowering) -> dict[str, tuple[str, Shape | None]]:
+    nowhere = Builder("types")
+    states = [replace(value, shape=shape, array=None) for value, shape in zip(plan.states, shapes, strict=True)]
+    number, flag = Value("number", "int64", ()), Value("condition", "bool", ())
+    return types(plan.graph, plan.inputs(nowhere, number, flag, states, plan.others), lowering)
+
+
+def _rows(plan: Plan, b: Builder, lowering: Lowering) -> list[tuple[str, Value | tuple[int, ...]]]:
+    """Data type and shape of what one step collects; the shape as a value where it is only known at run time."""
+    found = _types(plan, _settled(plan, lowering), lowering)
+    names = [one.name for one in plan.graph.output][int(plan.has_condition) + len(plan.states) :]
+    known = [found.get(name, ("", None)) for name in names]
+    if all(dtype and shape is not None and None not in shape for dtype, shape in known):
+        return [(dtype, tuple(size or 0 for size in shape or ())) for dtype, shape in known]
+    number, flag = b.scalar(0, "int64"), b.constant(np.array(True))
+    made = plan.split(build(plan.graph, plan.inputs(b, number, flag, plan.states, plan.others), b, lowering))[2]
+    if any(not value.dtype or value.rank is None for value in made):
+        raise Refused("the rank or data type of what the loop collects is only known when the model runs")
+    return [(value.dtype, b.shape_of(value)) for value in made]
+
+
+def _buffer(b: Builder, count: Value, dtype: str, row: Value | tuple[int, ...]) -> Value:
+    """Zeros: so many rows of this shape."""
+    zero = b.scalar(0, dtype)
+    if count.array is not None and isinstance(row, tuple):
+        shape = (int(count.array), *row)
+        return b.op("BroadcastTo", zero, shape, shape=shape)
+    sizes = b.constant(np.array(row, np.int64)) if isinstance(row, tuple) else row
+    rank = len(row) if isinstance(row, tuple) else (row.shape or (0,))[0] or 0
+    whole = b.op("Concat", b.tuple([b.reshape(count, (1,)), sizes]), 0, dtype="int64", shape=(1 + rank,))
+    known = (None, *(row if isinstance(row, tuple) else (None,) * rank))
+    return b.op("FillV2", whole, zero, dtype=dtype, shape=known, attributes={})
+
+
+def _put(b: Builder, buffer: Value, row: Value, number: Value) -> Value:
+    """The buffer with one row set."""
+    at = b.reshape(number, (1, 1))
+    shape = None if row.shape is None else (1, *row.shape)
+    return b.op("TensorScatterUpdate", buffer, at, b.op("ExpandDims", row, 0, shape=shape), shape=buffer.shape,
+                attributes={})  # fmt: skip
+
+
+def _head(b: Builder, buffer: Value, count: Value) -> Value:
+    """The first rows of a buffer."""
+    begin, strides = b.constant(np.zeros(1, np.int64)), b.constant(np.ones(1, np.int64))
+    shape = None if buffer.shape is None else (None, *buffer.shape[1:])
+    return b.op("StridedSlice", buffer, begin, b.reshape(count, (1,)), strides, 0, 0, 0, 0, 0, shape=shape)
+
+
+def scalar(b: Builder, value: Value) -> Value:
+    """A value of one element without dimensions."""
+    if value.array is not None:
+        array = value.array.reshape(())
+        return _constant(b, array)
+    return value if value.rank == 0 else b.reshape(value, ())
+
+
+# -- Scan
+
+
+def _scan(node: OnnxNode, b: Builder, lowering: Lowering) -> Sequence[Value]:
+    if node.version < 9:
+        raise Refused("Scan of opset 8 goes over batches", nearest="export the model with opset 9 or higher")
+    graph = node.graph("body")
+    width = int(node.get("num_scan_inputs"))
+    values = [node.input(at) for at in range(len(node.inputs))]
+    states, sources = values[: len(values) - width], values[len(values) - width :]
+    axes = _each(node.get("scan_input_axes"), width)
+    axes = [axis % rank for axis, rank in zip(axes, map(_rank, sources), strict=True)]
+    backwards = _each(node.get("scan_input_directions"), width)
+    if not sources:
+        raise Refused("Scan without anything to go over")
+    count = _length(b, sources, axes)
+
+    def inputs(inner: Builder, number: Value, _: Value, now: Sequence[Value], others: Sequence[Value]) -> list[Value]:
+        length, *whole = others
+        last = _last(inner, length, number) if any(backwards) else number
+        return [
+            *now,
+            *(_slice(inner, one, last if back else number, axis)
+              for one, back, axis in zip(whole, backwards, axes, strict=True)),
+        ]  # fmt: skip
+
+    plan = Plan(graph, states, count, None, inputs, others=[count, *sources], has_condition=False)
+    finals, collected = _run(plan, node, b, lowering)
+    reverse = _each(node.get("scan_output_directions"), len(collected))
+    onto = _each(node.get("scan_output_axes"), len(collected))
+    return [*finals, *(_arranged(b, *one) for one in zip(collected, reverse, onto, strict=True))]
+
+
+def _each(given: Sequence[int] | None, count: int) -> list[int]:
+    return [0] * count if not given else [int(one) for one in given]
+
+
+def _rank(value: Value) -> int:
+    if value.rank is None:
+        raise Refused("the rank of what is scanned is only known when the model runs")
+    return value.rank
+
+
+def _length(b: Builder, sources: Sequence[Value], axes: Sequence[int]) -> Value:
+    for one, axis in zip(sources, axes, strict=True):
+        size = (one.shape or ())[axis]
+        if size is not None:
+            return _constant(b, np.array(size))
+    sizes = b.shape_of(sources[0])
+    return b.op("Gather", sizes, b.scalar(axes[0], "int64"), 0, 0, dtype="int64", shape=())
+
+
+def _last(b: Builder, length: Value, number: Value) -> Value:
+    """The place that is as far from the end as ``number`` is from the start."""
+    if length.array is not None and number.array is not None:
+        return _constant(b, np.array(int(length.array) - 1 - int(number.array)))
+    end = b.op("Sub", length, b.scalar(1, "int64"), shape=())
+    return b.op("Sub", end, number, shape=())
+
+
+def _slice(b: Builder, value: Value, number: Value, axis: int) -> Value:
+    shape = None if value.shape is None else (*value.shape[:axis], *value.shape[axis + 1 :])
+    return b.op("Gather", value, number, axis, 0, shape=shape)
+
+
+def _arranged(b: Builder, value: Value, backwards: int, axis: int) -> Value:
+    """What was collected along axis 0, in the order and along the axis that are asked for."""
+    if backwards:
+        value = b.op("ReverseV2", value, (0,), shape=value.shape)
+    rank = _rank(value)
+    axis %= rank
+    return value if not axis else b.transpose(value, [*range(1, axis + 1), 0, *range(axis + 1, rank)])
+
+
+TO_MINDIR: Mapping[str, Callable[..., Any]] = {
+    "If": WithLowering(_if),
+    "Loop": WithLowering(_loop),
+    "Scan": WithLowering(_scan),
+}
