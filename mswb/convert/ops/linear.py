@@ -1,0 +1,63 @@
+"""Products of matrices: MatMul, Gemm, Einsum, and the determinant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mswb.convert.graph import Builder, Shape, Value
+from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.ops.exact import broadcast
+
+
+def matmul(b: Builder, x: Value, y: Value) -> Value:
+    """The product as numpy's matmul has it, of any ranks."""
+    if x.rank == 2 and y.rank == 2 and x.dtype not in ("uint32", "uint64"):
+        assert x.shape is not None and y.shape is not None
+        return b.op("MatMul", x, y, False, False, shape=(x.shape[0], y.shape[1]))
+    return b.op("MatMulExt", x, y, shape=_product_shape(x.shape, y.shape))
+
+
+def _product_shape(x: Shape | None, y: Shape | None) -> Shape | None:
+    if not x or not y:
+        return None
+    rows = x[-2:-1]
+    columns = y[-1:] if len(y) > 1 else ()
+    batch = broadcast(x[:-2], y[:-2]) or ()
+    return (*batch, *rows, *columns)
+
+
+def _matmul(node: OnnxNode, b: Builder) -> Value:
+    return matmul(b, node.input(0), node.input(1))
+
+
+def _gemm(node: OnnxNode, b: Builder) -> Value:
+    """alpha * A' * B' + beta * C."""
+    first, second = node.input(0), node.input(1)
+    turned = [bool(node.get(name, 0)) for name in ("transA", "transB")]
+    rows, columns = (
+        None if one.shape is None else one.shape[at ^ turn]
+        for one, at, turn in ((first, 0, turned[0]), (second, 1, turned[1]))
+    )
+    product = b.op("MatMul", first, second, *turned, shape=(rows, columns))
+    product = _scaled(b, product, float(node.get("alpha", 1.0)))
+    if not node.has(2):
+        return product
+    return b.op("Add", product, _scaled(b, node.input(2), float(node.get("beta", 1.0))), shape=product.shape)
+
+
+def _scaled(b: Builder, x: Value, by: float) -> Value:
+    if by == 1:
+        return x
+    if np.dtype(x.dtype).kind != "f" and by != int(by):
+        raise Refused(f"integers can not be scaled by {by:g} exactly", attribute="alpha")
+    return b.op("Mul", x, b.scalar(by, x.dtype), shape=x.shape)
+
+
+def _det(node: OnnxNode, b: Builder) -> Value:
+    x = node.input(0)
+    return b.op("MatrixDeterminant", x, shape=None if x.shape is None else x.shape[:-2])
+
+
+TO_MINDIR: Mapping[str, Lower] = {"Det": _det, "Gemm": _gemm, "MatMul": _matmul}

@@ -1,0 +1,139 @@
+"""Convolutions, pools, norms, products and attention, converted with dynamic dimensions and run by real MindSpore at
+sizes that the conversion did not know, against onnxruntime."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from mswb.convert import to_mindir
+from mswb.convert.engines.mindspore import MindSpore
+
+pytestmark = [
+    pytest.mark.mindspore,
+    pytest.mark.skipif(importlib.util.find_spec("mindspore") is None, reason="MindSpore is not installed"),
+]
+Dims = tuple["int | str", ...]
+IMAGE: Dims = ("n", 4, "h", "w")
+SIZES = ({"n": 1, "h": 7, "w": 9}, {"n": 3, "h": 12, "w": 8})
+"""What the dynamic dimensions are when the models run."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One node.
+
+    Attributes:
+        given: the dimensions of its inputs, all float32.
+        weights: the dimensions of further inputs, which are initializers of positive numbers.
+    """
+
+    op: str
+    given: Sequence[Dims]
+    weights: Sequence[tuple[int, ...]] = ()
+    outputs: int = 1
+    opset: int = 18
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def case(op: str, *given: Dims, weights: Sequence[tuple[int, ...]] = (), **more: Any) -> Case:
+    own = {name: more.pop(name) for name in ("outputs", "opset") if name in more}
+    return Case(op, given, weights, attributes=more, **own)
+
+
+SAME = {"auto_pad": "SAME_UPPER", "strides": [2, 3]}
+WHOLE = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}
+LINE: Dims = ("n", 4, "w")
+QKV: tuple[Dims, ...] = (("n", "h", 12), ("n", "w", 6), ("n", "w", 6))
+CASES = {
+    "conv": case("Conv", IMAGE, weights=[(6, 2, 3, 2), (6,)], group=2, strides=[2, 1], pads=[0, 1, 2, 1]),
+    "conv-same": case("Conv", IMAGE, weights=[(5, 4, 3, 4)], **SAME),
+    "conv-line": case("Conv", LINE, weights=[(6, 4, 3), (6,)], dilations=[2], pads=[2, 1]),
+    "conv-volume": case("Conv", ("n", 2, "h", "w", 5), weights=[(4, 2, 2, 3, 2), (4,)], strides=[1, 2, 1]),
+    "transposed": case(
+        "ConvTranspose", IMAGE, weights=[(4, 3, 3, 3), (6,)], group=2, strides=[2, 3], pads=[1, 0, 0, 1]
+    ),
+    "transposed-padding": case("ConvTranspose", IMAGE, weights=[(4, 3, 2, 2)], strides=[3, 2], output_padding=[1, 1]),
+    "transposed-line": case("ConvTranspose", LINE, weights=[(4, 3, 4), (3,)], strides=[2], dilations=[2]),
+    "max": case("MaxPool", IMAGE, **WHOLE),
+    "max-same": case("MaxPool", IMAGE, kernel_shape=[3, 4], **SAME),
+    "max-ceil": case("MaxPool", IMAGE, kernel_shape=[3, 2], strides=[3, 3], ceil_mode=1),
+    "max-places": case("MaxPool", IMAGE, outputs=2, **WHOLE),
+    "max-line": case("MaxPool", LINE, kernel_shape=[3], dilations=[2], pads=[1, 2]),
+    "average": case("AveragePool", IMAGE, **WHOLE),
+    "average-all": case("AveragePool", IMAGE, count_include_pad=1, **WHOLE),
+    "average-same": case("AveragePool", IMAGE, kernel_shape=[3, 4], **SAME),
+    "average-ceil": case("AveragePool", IMAGE, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1, opset=19),
+    "average-global": case("GlobalAveragePool", IMAGE),
+    "norm-lp": case("LpPool", IMAGE, p=3, kernel_shape=[2, 3], strides=[2, 1]),
+    "batch": case("BatchNormalization", IMAGE, weights=[(4,)] * 4),
+    "batch-line": case("BatchNormalization", LINE, weights=[(4,)] * 4),
+    "instance": case("InstanceNormalization", IMAGE, weights=[(4,), (4,)], epsilon=0.01),
+    "group": case("GroupNormalization", IMAGE, weights=[(4,), (4,)], opset=21, num_groups=2),
+    "layer": case("LayerNormalization", ("n", "h", 6), weights=[(6,), (6,)], outputs=3),
+    "channels": case("LRN", IMAGE, size=3, alpha=0.1, beta=0.6, bias=1.5),
+    "matmul": case("MatMul", ("n", "h", 4), weights=[(4, 5)]),
+    "matmul-batch": case("MatMul", ("n", 1, "h", 4), (3, 4, "w")),
+    "gemm": case("Gemm", ("n", 4), weights=[(5, 4), (5,)], transB=1, alpha=0.5, beta=2.0),
+    "einsum": case("Einsum", ("n", "h", 2, "w"), ("n", "w", 2, 3), equation="bhcw,bwcd->hbd"),
+    "einsum-dots": case("Einsum", ("n", "h", 4), (4, "w"), equation="...ij,jk->...ki"),
+    "einsum-diagonal": case("Einsum", ("n", "h", "h"), equation="bii->bi"),
+    "attention": case("Attention", *QKV, opset=23, q_num_heads=4, kv_num_heads=2, is_causal=1),
+    "attention-mask": case(
+        "Attention", ("n", 2, "h", 4), ("n", 2, "w", 4), ("n", 2, "w", 3), ("h", "w"), opset=23, softcap=2.0
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[MindSpore]:
+    with MindSpore(sys.executable, limit_s=120) as running:
+        yield running
+
+
+def model(one: Case) -> Any:
+    """The node as a model whose inputs keep the names of their dimensions."""
+    rng = np.random.default_rng(1)
+    names = [f"x{at}" for at in range(len(one.given))]
+    inputs = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims)
+        for name, dims in zip(names, one.given, strict=True)
+    ]
+    arrays = [np.abs(rng.normal(0, 1, shape)).astype(np.float32) for shape in one.weights]
+    fixed = [numpy_helper.from_array(array, f"w{at}") for at, array in enumerate(arrays)]
+    outputs = [f"y{at}" for at in range(one.outputs)]
+    node = helper.make_node(one.op, [*names, *(tensor.name for tensor in fixed)], outputs, **one.attributes)
+    results = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    graph = helper.make_graph([node], "g", inputs, results, fixed)
+    bare = helper.make_model(graph, opset_imports=[helper.make_opsetid("", one.opset)], ir_version=10)
+    return onnx.shape_inference.infer_shapes(bare)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_other_sizes(name: str, engine: MindSpore, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    one = CASES[name]
+    proto = model(one)
+    onnx.save(proto, str(tmp_path / "m.onnx"))
+    done = to_mindir.convert(str(tmp_path / "m.onnx"))
+    assert done.model is not None, done.findings
+    to_mindir.save(done, str(tmp_path / "m.mindir"))
+    session = runtime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    for number, sizes in enumerate(SIZES):
+        rng = np.random.default_rng(number)
+        shapes = [[sizes.get(one, one) for one in dims] for dims in one.given]
+        arrays = [rng.normal(0, 1, shape).astype(np.float32) for shape in shapes]
+        expected = session.run(None, {f"x{at}": array for at, array in enumerate(arrays)})
+        found = engine.run(str(tmp_path / "m.mindir"), arrays)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
