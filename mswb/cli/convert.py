@@ -129,7 +129,13 @@ def _is_open(text: str) -> bool:
 @click.option("--custom_op_config", default="", metavar="JSON",
               help="""Attributes of operators or nodes: '{"BatchNorm": {"epsilon": 1e-5}}'.""")  # fmt: skip
 @click.option("--freeze", multiple=True, metavar="NAME=VALUE", help="Make an input a constant: a value, or a file.npy.")
-@click.option("--verify", is_flag=True, help="Compare with the model that was converted (a later version).")
+@click.option("--verify", is_flag=True, help="Run both models on new inputs, and compare every operator.")
+@click.option("--reference", default="", metavar="ONNX", help="With --verify of a MindIR file: what it was made from.")
+@click.option("--seed", default=0, show_default=True, help="Of the random inputs of --verify.")
+@click.option("--inputs", default="", metavar="FILE.npz", help="Inputs for --verify, an array for each by name.")
+@click.option("--threshold", type=float, metavar="ERROR",
+              help="The largest absolute error that passes, such as 1e-5, instead of limits by data type.")  # fmt: skip
+@click.option("--python", default="", metavar="PATH", help="A Python that has MindSpore, for --verify.")
 @click.option("-v", "--verbose", is_flag=True, help="List every node.")
 @output.format_option
 @click.pass_context

@@ -57,6 +57,11 @@ class Options:
     custom_op_config: str = ""
     freeze: tuple[str, ...] = ()
     verify: bool = False
+    reference: str = ""
+    seed: int = 0
+    inputs: str = ""
+    threshold: float | None = None
+    python: str = ""
     verbose: bool = False
     form: str = "text"
 
@@ -67,12 +72,15 @@ def run(options: Options) -> int:
     Raises:
         MswbError: wrong usage or unreadable input.
     """
+    from mswb.cli import convert_verify
     from mswb.convert import adjust, conversion
 
     _refuse_later(options)
     overrides = adjust.parse_overrides(options.custom_op_config) if options.custom_op_config else {}
     shapes, frozen = adjust.parse_shapes(options.input_shape), adjust.parse_frozen(options.freeze)
     if conversion.kind_of(options.input_file) != "onnx":
+        if options.verify and not options.output_file:
+            return convert_verify.compare_files(options)
         raise _later("converting a MindIR model")
     target = options.output_file or conversion.beside(options.input_file)
     if os.path.exists(target) and os.path.samefile(options.input_file, target):
@@ -85,7 +93,6 @@ def _refuse_later(options: Options) -> None:
     """What comes with a later version is said before anything is read or written."""
     target = options.output_file.lower()
     asked = {
-        "--verify": options.verify,
         "writing ONNX": options.to_onnx or options.output_format.upper() == "ONNX" or target.endswith(".onnx"),
         f"--precision_mode {options.precision_mode.upper()}": options.precision_mode.upper() != "FP32",
     }
@@ -100,11 +107,19 @@ def _later(what: str) -> Exception:
 
 def finish(done: Done, options: Options) -> int:
     """Tell how a conversion went, and return the exit code: 1 when nothing was written."""
+    from mswb.cli import convert_verify
+
+    verified = convert_verify.of_conversion(done, options) if options.verify and done.ok else None
     if options.form == "json":
-        output.emit("convert", done.findings, **report(done))
+        measured = {} if verified is None else verified.as_json()
+        findings = (*done.findings, *(() if verified is None else verified.findings))
+        output.emit("convert", findings, **{**report(done), **measured})
     else:
         _show(done, options)
-    return int(not done.ok)
+        if verified is not None:
+            print()
+            convert_verify.show(verified, verbose=options.verbose)
+    return int(not done.ok) if verified is None else convert_verify.exit_code(verified)
 
 
 def report(done: Done) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from mswb.findings import language
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mswb.convert.verification import Operator, Verification
+    from mswb.cli.convert_model import Options as Request
+    from mswb.convert.conversion import Done
+    from mswb.convert.verification import Operator, Options, Verification
 
 MOST = 10
 """Operators in the table."""
@@ -35,7 +37,7 @@ WORDS: dict[str, dict[str, str]] = {
         "layer-passed": "fine",
         "layer-failed": "WRONG",
         "layer-not-compared": "not compared",
-        "compared": "{reference} against {target}; {operators} operators, {outputs} outputs, {shapes}",
+        "compared": "{reference} against {target}; operators: {operators}, outputs: {outputs}; {shapes}",
         "evaluator": "instead of onnxruntime: {evaluator}",
         "more": "… and {count} more: -v lists all",
         "pass": "Verification passed",
@@ -59,7 +61,7 @@ WORDS: dict[str, dict[str, str]] = {
         "layer-passed": "正常",
         "layer-failed": "错误",
         "layer-not-compared": "未比较",
-        "compared": "{reference} 与 {target} 对比；{operators} 个算子，{outputs} 个输出，{shapes}",
+        "compared": "{reference} 与 {target} 对比；算子：{operators}，输出：{outputs}；{shapes}",
         "evaluator": "代替 onnxruntime：{evaluator}",
         "more": "… 另有 {count} 个：-v 全部列出",
         "pass": "Verification passed",
@@ -81,6 +83,51 @@ def interpreter(named: str = "") -> str:
 
     found = find_interpreter(named or None, load_settings(), os.environ)
     return found.path if found.mindspore_version is not None else ""
+
+
+def of_conversion(done: Done, options: Request) -> Verification:
+    """Verify what a conversion wrote.
+
+    Raises:
+        MswbError: the inputs don't fit, or the interpreter that is named is none.
+    """
+    from dataclasses import replace
+
+    from mswb.convert.verify import verify
+
+    asked = done.request
+    wanted = replace(_wanted(options), frozen=asked.frozen, untouched=asked.layout == "NCHW" and not asked.overrides)
+    return verify(done.converted.source, asked.target, wanted)
+
+
+def compare_files(options: Request) -> int:
+    """Verify a MindIR file against ``--reference``, tell of it, and return the exit code.
+
+    Raises:
+        MswbError: ``verify-reference``: there is none; or a file can't be read.
+    """
+    from mswb.convert.verify import verify_files
+    from mswb.findings import Where, stop
+
+    if not options.reference:
+        raise stop("verify-reference", where=Where(file=options.input_file))
+    found = verify_files(options.reference, options.input_file, _wanted(options))
+    if options.form == "json":
+        output.emit("convert", found.findings, input=options.input_file, reference=options.reference, **found.as_json())
+    else:
+        show(found, verbose=options.verbose)
+    return exit_code(found)
+
+
+def _wanted(options: Request) -> Options:
+    from mswb.convert.verification import Options as Wanted
+
+    return Wanted(
+        python=interpreter(options.python),
+        seed=options.seed,
+        inputs_file=options.inputs,
+        threshold=options.threshold,
+    )
 
 
 def exit_code(found: Verification) -> int:

@@ -68,8 +68,11 @@ class Operator:
 
     @property
     def decisive(self) -> Comparison | None:
-        """The comparison that the verdict rests on."""
-        return self.accumulated if self.verdict == INHERITED or self.local is None else self.local
+        """The comparison that the verdict rests on; of one that passed the one that is nearer to its limit."""
+        pairs = [one for one in (self.local, self.accumulated) if one is not None]
+        if self.verdict == FAILED:
+            return next(iter(pairs), None)
+        return max(pairs, key=_over, default=None)
 
     @property
     def worst(self) -> float:
