@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -10,6 +11,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
 from mswb.convert.facts import plain
+from mswb.convert.onnx_model import twice
 from mswb.findings import Where, stop
 
 OLDEST = 7
@@ -39,14 +41,16 @@ def sorted_nodes(path: str, proto: ModelProto) -> ModelProto:
         MswbError: ``duplicate-tensor``, ``undefined-input`` or ``graph-cycle``.
     """
     graph = proto.graph
+    for name, found in Counter(tensor.name for tensor in graph.initializer).items():
+        if found > 1:
+            raise twice(path, name, "weight")
     known = {tensor.name for tensor in graph.initializer} | {value.name for value in graph.input} | {""}
     known |= {tensor.values.name for tensor in graph.sparse_initializer}
     writers: dict[str, NodeProto] = {}
     for node in graph.node:
         for name in filter(None, node.output):
             if name in writers or name in known:
-                values = {"name": plain(name), "count": 2, "kind": "tensor"}
-                raise stop("duplicate-tensor", where=Where(node=plain(name), file=path), values=values)
+                raise twice(path, name, "tensor")
             writers[name] = node
     for node in graph.node:
         _see_inputs(path, node, known | writers.keys())

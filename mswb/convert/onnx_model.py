@@ -16,10 +16,11 @@ import onnx
 from onnx import ModelProto, NodeProto, TensorProto
 
 from mswb.convert import sniff, wire
+from mswb.convert.facts import plain
 from mswb.convert.graph import Array, Shape
 from mswb.convert.mindir.reader import as_error, refuse_others
 from mswb.convert.wire import Damage, Source, Span
-from mswb.findings import Where, stop
+from mswb.findings import MswbError, Where, stop
 
 LARGE = 4096
 """Bytes from which a weight stays in the file."""
@@ -80,9 +81,10 @@ def load(path: str, keep: Iterable[tuple[str, str]] = (), prepare: Prepare | Non
 
     Raises:
         MswbError: ``not-a-model``, ``truncated``, ``opset-missing``, ``opset-too-new``, ``graph-cycle``,
-            ``duplicate-tensor``, ``external-data-missing``, ``external-data-escape`` or ``onnx-invalid``.
+            ``duplicate-tensor``, ``external-data-missing``, ``external-data-escape``, ``onnx-invalid`` or
+            ``model-shape-mismatch``.
     """
-    from mswb.convert import onnx_check
+    from mswb.convert import onnx_check, onnx_shapes
 
     with wire.open_source(path) as source:
         refuse_others(source, "onnx")
@@ -93,6 +95,7 @@ def load(path: str, keep: Iterable[tuple[str, str]] = (), prepare: Prepare | Non
             raise as_error(path, damage, sniff.KINDS["onnx"]) from None
         except Exception as problem:  # protobuf's own error has no public base
             raise stop("not-a-model", where=Where(file=path), values={"reason": str(problem)}) from None
+    _use_short_domain(proto)
     onnx_check.versions(path, proto)
     proto = onnx_check.sorted_nodes(path, proto)
     onnx_check.check(path, proto)
@@ -101,7 +104,19 @@ def load(path: str, keep: Iterable[tuple[str, str]] = (), prepare: Prepare | Non
     proto = _inlined(proto, set(keep))
     opset = next(one.version for one in proto.opset_import if one.domain in ("", "ai.onnx"))
     proto = _inferred(proto)
-    return OnnxModel(path, proto, weights, opset, dict(types_of(proto)))
+    model = OnnxModel(path, proto, weights, opset, dict(types_of(proto)))
+    onnx_shapes.check(model)
+    return model
+
+
+def _use_short_domain(proto: ModelProto) -> None:
+    """ONNX's own domain by its usual name, "": the onnx package knows no operator of "ai.onnx"."""
+    graphs = (proto.graph.node, *(function.node for function in proto.functions))
+    nodes = (node for graph in graphs for node in every_node(graph))
+    imports = (one for owner in (proto, *proto.functions) for one in owner.opset_import)
+    for one in (*nodes, *imports):
+        if one.domain == "ai.onnx":
+            one.domain = ""
 
 
 def _without_weights(source: Source) -> tuple[bytes, dict[str, Weight]]:
@@ -115,6 +130,8 @@ def _without_weights(source: Source) -> tuple[bytes, dict[str, Weight]]:
         for one in wire.fields(source, Span(top.start, top.end)):
             weight = _weight(source, one) if one.number == _GRAPH_INITIALIZER else None
             if weight is not None:
+                if weight.name in weights:
+                    raise twice(source.path, weight.name, "weight")
                 weights[weight.name] = weight
                 continue
             graph += source.at(one.at, one.end - one.at)
@@ -124,6 +141,12 @@ def _without_weights(source: Source) -> tuple[bytes, dict[str, Weight]]:
         graph += b"".join(_field(_GRAPH_INPUT, _as_input(one)) for one in weights.values() if one.name not in declared)
         out += _field(_MODEL_GRAPH, bytes(graph))
     return bytes(out), weights
+
+
+def twice(path: str, name: str, kind: str) -> MswbError:
+    """The error for a name that two things have."""
+    values = {"name": plain(name), "count": 2, "kind": kind}
+    return stop("duplicate-tensor", where=Where(node=plain(name), file=path), values=values)
 
 
 def _field(number: int, payload: bytes) -> bytes:

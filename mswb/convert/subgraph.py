@@ -61,6 +61,11 @@ def build(graph: GraphProto, given: Sequence[Value], b: Builder, lowering: Lower
 
 def types(graph: GraphProto, given: Sequence[Value], lowering: Lowering) -> Types:
     """What ONNX infers of the tensors in a graph that gets these inputs."""
+    return dict(types_of(inferred(graph, given, lowering)))
+
+
+def inferred(graph: GraphProto, given: Sequence[Value], lowering: Lowering) -> ModelProto:
+    """A graph that gets these inputs, as a model with what ONNX infers of it."""
     whole = GraphProto()
     whole.CopyFrom(graph)
     names = [one.name for one in graph.input]
@@ -81,7 +86,15 @@ def types(graph: GraphProto, given: Sequence[Value], lowering: Lowering) -> Type
         model = onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
     except Exception:  # what is not known stays unknown
         model.graph.value_info.extend(graph.value_info)
-    return dict(types_of(model))
+    return model
+
+
+def named_shape(value: onnx.ValueInfoProto) -> tuple[int | str | None, ...] | None:
+    """A declared shape with its sizes, or their names."""
+    kind = value.type.tensor_type
+    if not value.type.HasField("tensor_type") or not kind.HasField("shape"):
+        return None
+    return tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in kind.shape.dim)
 
 
 def _declared(name: str, value: Value) -> onnx.ValueInfoProto:

@@ -19,8 +19,10 @@ from mswb.convert.subgraph import (
     captured,
     choose,
     close_function,
+    inferred,
     inside,
     loop,
+    named_shape,
     open_function,
     parts,
     types,
@@ -210,8 +212,10 @@ def _cycle(
     plan: Plan, limit: Value | None, first: bool | None, buffers: Sequence[Value], b: Builder, lowering: Lowering
 ) -> list[Value]:
     """The number of steps done, the last states, and the buffers with what was collected."""
-    shapes = _settled(plan, lowering)
-    given = [replace(value, shape=shape, array=None) for value, shape in zip(plan.states, shapes, strict=True)]
+    given = [
+        _opened(b, value, shape, steady)
+        for value, shape, steady in zip(plan.states, *_settled(plan, lowering), strict=True)
+    ]
     number = b.scalar(0, "int64")
     tested = not (plan.steady and first)
     condition = [] if not tested else [scalar(b, plan.condition or b.constant(np.array(True)))]
@@ -249,30 +253,62 @@ def _same_types(before: Sequence[Value], after: Sequence[Value]) -> None:
             raise Refused(f"a value of the loop turns from {one.dtype} into {other.dtype}")
 
 
-def _settled(plan: Plan, lowering: Lowering) -> list[Shape | None]:
-    """The shapes that the states have in every step: what changes is open."""
+def _settled(plan: Plan, lowering: Lowering) -> tuple[list[Shape | None], list[bool]]:
+    """The shapes that the states have in every step, what changes being open; and which are sure to stay."""
     shapes = [value.shape for value in plan.states]
+    if not plan.has_condition:  # the states of a Scan keep their shapes
+        return shapes, [True] * len(shapes)
+    symbols = [None if shape is None else tuple(f"state_{at}_{axis}" if size is None else size
+               for axis, size in enumerate(shape)) for at, shape in enumerate(shapes)]  # fmt: skip
     for _ in range(_WIDENINGS):
-        found = _types(plan, shapes, lowering)
-        outputs = [one.name for one in plan.graph.output][int(plan.has_condition) :][: len(shapes)]
-        after = [found.get(name, ("", None))[1] for name in outputs]
-        wider = [widened(*pair) for pair in zip(shapes, after, strict=True)]
-        if wider == shapes:
-            return shapes
-        shapes = wider
-    return [None] * len(shapes)
+        found = _after(plan, symbols, lowering)
+        wider = [
+            None if one is None or other is None or len(one) != len(other)
+            else tuple(first if first == second else None for first, second in zip(one, other, strict=True))
+            for one, other in zip(symbols, found, strict=True)
+        ]  # fmt: skip
+        if wider == symbols:
+            break
+        symbols = [None if one is None else tuple(one) for one in wider]
+    final = [None if one is None else tuple(size if isinstance(size, int) else None for size in one)
+             for one in symbols]  # fmt: skip
+    return final, [one is not None and None not in one for one in symbols]
 
 
-def _types(plan: Plan, shapes: Sequence[Shape | None], lowering: Lowering) -> dict[str, tuple[str, Shape | None]]:
-    nowhere = Builder("types")
-    states = [replace(value, shape=shape, array=None) for value, shape in zip(plan.states, shapes, strict=True)]
+def _after(plan: Plan, symbols: Sequence[Any], lowering: Lowering) -> list[Any]:
+    """The shapes of the states behind one step, with names for sizes that stay."""
+    states = [replace(value, shape=shape, array=None) for value, shape in zip(plan.states, symbols, strict=True)]
+    model = inferred(plan.graph, _inputs(plan, states), lowering)
+    first = int(plan.has_condition)
+    return [named_shape(one) for one in model.graph.output[first : first + len(states)]]
+
+
+def _inputs(plan: Plan, states: Sequence[Value]) -> list[Value]:
+    """The inputs of a step, for what ONNX infers of it."""
     number, flag = Value("number", "int64", ()), Value("condition", "bool", ())
-    return types(plan.graph, plan.inputs(nowhere, number, flag, states, plan.others), lowering)
+    return plan.inputs(Builder("types"), number, flag, states, plan.others)
+
+
+def _opened(b: Builder, value: Value, shape: Shape | None, steady: bool) -> Value:
+    """A first state; where its shape may change, one whose shape MindSpore only learns when it runs.
+
+    It compiles a loop for the shapes of the first step, and would answer wrong where they change without notice.
+    """
+    if steady:
+        return replace(value, array=None)
+    if shape is None:
+        raise Refused(f"the number of dimensions of {value.name} may change from step to step")
+    places = b.op("NonZero", b.constant(np.ones(1, np.int32)), dtype="int64", shape=(None, 1))
+    one = b.op("StridedSlice", b.shape_of(places), (0,), (1,), (1,), 0, 0, 0, 0, 0, shape=(1,))  # 1, when it runs
+    sizes = b.op("Mul", b.shape_of(value), one, shape=(len(shape),))
+    return replace(b.op("Reshape", value, b.as_tuple(sizes), shape=shape), array=None)
 
 
 def _rows(plan: Plan, b: Builder, lowering: Lowering) -> list[tuple[str, Value | tuple[int, ...]]]:
     """Data type and shape of what one step collects; the shape as a value where it is only known at run time."""
-    found = _types(plan, _settled(plan, lowering), lowering)
+    shapes = _settled(plan, lowering)[0]
+    states = [replace(value, shape=shape, array=None) for value, shape in zip(plan.states, shapes, strict=True)]
+    found = types(plan.graph, _inputs(plan, states), lowering)
     names = [one.name for one in plan.graph.output][int(plan.has_condition) + len(plan.states) :]
     known = [found.get(name, ("", None)) for name in names]
     if all(dtype and shape is not None and None not in shape for dtype, shape in known):
@@ -307,9 +343,9 @@ def _put(b: Builder, buffer: Value, row: Value, number: Value) -> Value:
 
 def _head(b: Builder, buffer: Value, count: Value) -> Value:
     """The first rows of a buffer."""
-    begin, strides = b.constant(np.zeros(1, np.int64)), b.constant(np.ones(1, np.int64))
+    end = b.as_tuple(b.reshape(count, (1,)))
     shape = None if buffer.shape is None else (None, *buffer.shape[1:])
-    return b.op("StridedSlice", buffer, begin, b.reshape(count, (1,)), strides, 0, 0, 0, 0, 0, shape=shape)
+    return b.op("StridedSlice", buffer, (0,), end, (1,), 0, 0, 0, 0, 0, shape=shape)
 
 
 def scalar(b: Builder, value: Value) -> Value:

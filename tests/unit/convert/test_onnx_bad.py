@@ -1,0 +1,199 @@
+"""What is not a model, or breaks a rule, is named in one line: exit code 2, and no file is left."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import ModelProto, helper
+
+from mswb.cli.app import run
+from tests.unit.convert.onnx_models import model_of, outside, placed, saved, small, weighted
+
+
+def refused(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """The line on stderr; the folder holds no more than before."""
+    before = set(path.parent.iterdir())
+    assert run(["convert", "--input_file", str(path), "--output_file", str(path.with_suffix(".mindir"))]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and set(path.parent.iterdir()) == before
+    (line,) = captured.err.splitlines()
+    return line
+
+
+FILES: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "the file is empty"),
+    "html": (b"<!DOCTYPE html><html><body>Sign in</body></html>", "HTML"),
+    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "git lfs pull"),
+    "ms": (struct.pack("<I", 16) + b"MSL2" + bytes(64), "Lite model"),
+    "encrypted": (b"\xd8\x5e\x3a\x7f" + bytes(range(200)), "encrypted (AES-GCM)"),
+    "noise": (bytes(range(256)) * 3, "neither MindIR nor ONNX"),
+    "text": (b"hello, this is a note\n" * 9, "neither MindIR nor ONNX"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_that_are_no_onnx_model(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(FILES[name][0])
+    assert FILES[name][1] in refused(path, capsys)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no such file" in refused(tmp_path / "absent.onnx", capsys)
+
+
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9, 0.99])
+def test_truncated(part: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(weighted(), tmp_path)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * part)])
+    assert "cut off" in refused(path, capsys)
+
+
+def _without_opset(model: ModelProto) -> None:
+    del model.opset_import[:]
+
+
+def _opset(number: int) -> Callable[[ModelProto], None]:
+    def change(model: ModelProto) -> None:
+        model.opset_import[0].version = number
+
+    return change
+
+
+def _cycle(model: ModelProto) -> None:
+    model.graph.node[0].input[0] = "y"
+
+
+def _two_writers(model: ModelProto) -> None:
+    model.graph.node.append(helper.make_node("Neg", ["x"], ["a"]))
+
+
+def _undefined(model: ModelProto) -> None:
+    model.graph.node[0].input[0] = "nowhere"
+
+
+def _too_many_inputs(model: ModelProto) -> None:
+    model.graph.node[0].input.extend(["x", "x"])
+
+
+def _unknown_attribute(model: ModelProto) -> None:
+    model.graph.node[0].attribute.append(helper.make_attribute("speed", 3))
+
+
+def _two_weights(model: ModelProto) -> None:
+    for _ in range(2):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights(), "w"))
+
+
+def weights() -> object:
+    return onnx.numpy_helper.to_array(weighted().graph.initializer[0])
+
+
+BROKEN: dict[str, tuple[Callable[[ModelProto], None], str]] = {
+    "no opset": (_without_opset, "does not say its opset"),
+    "future opset": (_opset(999), "opset 999"),
+    "ancient opset": (_opset(5), "opset 5"),
+    "cycle": (_cycle, "circle of 2 nodes"),
+    "two writers": (_two_writers, "the name a stands 2 times"),
+    "undefined input": (_undefined, "nowhere, which nothing defines"),
+    "inputs too many": (_too_many_inputs, "breaks the rules of ONNX"),
+    "unknown attribute": (_unknown_attribute, "breaks the rules of ONNX"),
+    "two weights of one name": (_two_weights, "the name w stands 2 times"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_models(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change, words = BROKEN[name]
+    model = small()
+    change(model)
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert words in refused(path, capsys)
+
+
+MISMATCHED = {
+    "conv": ("g (float[n,4,8,8] x, float[2,3,3,3] w) => (float[a,b] y) { y = Conv(x, w) }", "3 input channels"),
+    "grouped conv": (
+        "g (float[n,4,8,8] x, float[2,4,3,3] w) => (float[a,b] y) { y = Conv<group=2>(x, w) }",
+        "8 input channels",
+    ),
+    "transposed conv": (
+        "g (float[n,4,8,8] x, float[3,2,3,3] w) => (float[a,b] y) { y = ConvTranspose(x, w) }",
+        "3 input channels",
+    ),
+    "product": ("g (float[n,4] x, float[5,2] w) => (float[a,b] y) { y = MatMul(x, w) }", "4 columns"),
+    "gemm": ("g (float[n,4] x, float[2,5] w) => (float[a,b] y) { y = Gemm<transB=1>(x, w) }", "4 columns"),
+    "batch norm": (
+        "g (float[n,4,8,8] x, float[3] s) => (float[a,b] y) { y = BatchNormalization(x, s, s, s, s) }",
+        "4 channels",
+    ),
+    "within": (
+        "g (float[n,4,8,8] x, float[6,4,1,1] w, float[2,5,1,1] v) => (float[a,b] y) { a = Conv(x, w) b = Relu(a) y = Conv(b, v) }",
+        "5 input channels",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISMATCHED)
+def test_channels_that_do_not_fit(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, words = MISMATCHED[name]
+    assert words in refused(saved(model_of(text), tmp_path), capsys)
+
+
+def test_external_data_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = outside(tmp_path)
+    (tmp_path / "data.bin").unlink()
+    assert "data of weight w is not there" in refused(path, capsys)
+
+
+def test_external_data_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = outside(tmp_path)
+    data = (tmp_path / "data.bin").read_bytes()
+    (tmp_path / "data.bin").write_bytes(data[:-8])
+    line = refused(path, capsys)
+    assert "too short" in line and str(len(data)) in line and str(len(data) - 8) in line
+
+
+def test_external_data_that_starts_behind_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = placed(tmp_path, "data.bin", offset="999999", length="16384")
+    (tmp_path / "data.bin").write_bytes(bytes(16384))
+    assert "too short" in refused(path, capsys)
+
+
+@pytest.mark.parametrize("location", ["../data.bin", "a/../../data.bin", "/etc/passwd", "..\\data.bin"])
+def test_external_data_outside(location: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "data.bin").write_bytes(bytes(16384))
+    inner = tmp_path / "inner"
+    (inner / "a").mkdir(parents=True)
+    line = refused(placed(inner, location), capsys)
+    assert "outside the model's folder" in line or "not there" in line
+
+
+def test_external_data_through_a_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "secret").write_bytes(bytes(16384))
+    os.symlink(tmp_path / "secret", inner / "data.bin")
+    assert "outside the model's folder" in refused(placed(inner, "data.bin"), capsys)
+
+
+def test_external_data_that_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "data.bin")
+    assert "not there" in refused(placed(tmp_path, "data.bin"), capsys)
+    os.unlink(tmp_path / "data.bin")
+    (tmp_path / "data.bin").mkdir()
+    assert "not there" in refused(placed(tmp_path, "data.bin"), capsys)
+
+
+@pytest.mark.parametrize("offset", ["many", "-4", "9" * 30])
+def test_external_data_at_no_number(offset: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = placed(tmp_path, "data.bin", offset=offset)
+    (tmp_path / "data.bin").write_bytes(bytes(16384))
+    assert "no number" in refused(path, capsys)
