@@ -230,7 +230,8 @@ class Builder:
     def reshape(self, value: Value, shape: Sequence[int] | Value) -> Value:
         """The value with other dimensions: numbers (one may be -1), or an int64 tensor."""
         if isinstance(shape, Value):
-            return self.op("Reshape", value, shape)
+            sizes = None if shape.shape is None or shape.shape[0] is None else (None,) * shape.shape[0]
+            return self.op("Reshape", value, self.as_tuple(shape), shape=sizes)
         known_shape = tuple(None if size < 0 else size for size in shape)
         return self.op("Reshape", value, tuple(int(size) for size in shape), shape=known_shape)
 
