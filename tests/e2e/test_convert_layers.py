@@ -112,7 +112,8 @@ def model(one: Case) -> Any:
     fixed = [numpy_helper.from_array(array, f"w{at}") for at, array in enumerate(arrays)]
     outputs = [f"y{at}" for at in range(one.outputs)]
     node = helper.make_node(one.op, [*names, *(tensor.name for tensor in fixed)], outputs, **one.attributes)
-    results = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    kinds = [onnx.TensorProto.FLOAT, onnx.TensorProto.INT64 if one.op == "MaxPool" else onnx.TensorProto.FLOAT]
+    results = [helper.make_tensor_value_info(name, kinds[min(at, 1)], None) for at, name in enumerate(outputs)]
     graph = helper.make_graph([node], "g", inputs, results, fixed)
     bare = helper.make_model(graph, opset_imports=[helper.make_opsetid("", one.opset)], ir_version=10)
     return onnx.shape_inference.infer_shapes(bare)

@@ -45,7 +45,7 @@ def reshape(b: Builder, x: Value, sizes: Sequence[Size]) -> Value:
         return b.reshape(x, [-1 if isinstance(one, Value) else one for one in sizes])
     parts = [as_tensor(b, one) for one in sizes]
     whole = b.op("Concat", b.tuple(parts), 0, dtype="int64", shape=(len(parts),))
-    return b.op("Reshape", x, whole, shape=shape)
+    return b.op("Reshape", x, b.as_tuple(whole), shape=shape)
 
 
 def expand(b: Builder, x: Value, axis: int) -> Value:
