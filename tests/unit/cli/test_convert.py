@@ -64,7 +64,7 @@ def test_a_defect(odd: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_in_chinese(odd: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MSWB_LANG", "zh")
     assert run(["convert", "lint", odd]) == 1
-    assert "没有算子 ReLX" in (shown := capsys.readouterr().out) and "1 个错误" in shown
+    assert "不支持算子 ReLX" in (shown := capsys.readouterr().out) and "1 个错误" in shown
     assert run(["convert", "inspect", MLP]) == 0
     assert "18 个节点" in capsys.readouterr().out
 
