@@ -160,7 +160,7 @@ class Lowering:
     def _input(self, value: Any) -> None:
         if value.name in self.values:
             return
-        dtype, shape = type_of(value) if value.type.HasField("tensor_type") else ("", None)
+        dtype, shape = _given_type(value)
         if value.name in self.options.frozen:
             self.values[value.name] = self.builder.constant(self.options.frozen[value.name].astype(dtype))
         elif dtype not in NUMBERS or dtype == "string":
@@ -222,10 +222,12 @@ class Lowering:
 
     def _folded(self, proto: NodeProto, node: OnnxNode) -> list[Array] | None:
         """The results of a node that depends on constants alone (of a Constant, and of the shape of a fixed tensor)."""
-        if proto.op_type == "Shape" and node.domain in ("", "ai.onnx"):
+        if proto.op_type in ("Shape", "Size") and node.domain in ("", "ai.onnx"):
             fixed = node.input(0).fixed
             if fixed is None:
                 return None
+            if proto.op_type == "Size":
+                return [np.array(np.prod(fixed, dtype=np.int64))]
             return [np.array(fixed[node.get("start", 0) : node.get("end")], np.int64)]
         known = [value is None or value.array is not None for value in node.inputs]
         graphs = any(isinstance(value, GraphProto) for value in node.attributes.values())
@@ -236,6 +238,14 @@ class Lowering:
     def block(self, code: str, node: str, op: str, reason: str = "", nearest: str = "", freeze: str = "") -> None:
         """Note what can't be converted."""
         self.blocked.append(Blocked(code, node, op, reason, nearest, freeze))
+
+
+def _given_type(value: Any) -> tuple[str, Shape | None]:
+    """Data type and shape of an input; an optional tensor is one that is given."""
+    if value.type.HasField("optional_type") and value.type.optional_type.elem_type.HasField("tensor_type"):
+        inner = onnx.ValueInfoProto(name=value.name, type=value.type.optional_type.elem_type)
+        return type_of(inner)
+    return type_of(value) if value.type.HasField("tensor_type") else ("", None)
 
 
 def _weight(builder: Builder, tensor: TensorProto, array: Array) -> Value:

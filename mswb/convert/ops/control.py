@@ -360,15 +360,29 @@ def scalar(b: Builder, value: Value) -> Value:
 
 
 def _scan(node: OnnxNode, b: Builder, lowering: Lowering) -> Sequence[Value]:
-    if node.version < 9:
-        raise Refused("Scan of opset 8 goes over batches", nearest="export the model with opset 9 or higher")
+    if node.version >= 9:
+        return _scanned(node, [node.input(at) for at in range(len(node.inputs))], b, lowering)
+    # opset 8: the first input is the lengths, all others have a batch axis in front
+    if node.has(0):
+        raise Refused("Scan of opset 8 with lengths of its own for each member of the batch")
+    values = [node.input(at) for at in range(1, len(node.inputs))]
+    batch = (values[0].shape or (None,))[0]
+    if batch is None:
+        raise Refused("the size of the batch is only known when the model runs", nearest="export it with opset 9")
+    rows = [
+        _scanned(node, [_slice(b, value, _constant(b, np.array(at)), 0) for value in values], b, lowering)
+        for at in range(batch)
+    ]
+    return [stacked(b, column) for column in zip(*rows, strict=True)]
+
+
+def _scanned(node: OnnxNode, values: list[Value], b: Builder, lowering: Lowering) -> Sequence[Value]:
     graph = node.graph("body")
     width = int(node.get("num_scan_inputs"))
-    values = [node.input(at) for at in range(len(node.inputs))]
     states, sources = values[: len(values) - width], values[len(values) - width :]
     axes = _each(node.get("scan_input_axes"), width)
     axes = [axis % rank for axis, rank in zip(axes, map(_rank, sources), strict=True)]
-    backwards = _each(node.get("scan_input_directions"), width)
+    backwards = _each(node.get("scan_input_directions", node.get("directions")), width)
     if not sources:
         raise Refused("Scan without anything to go over")
     count = _length(b, sources, axes)
