@@ -139,7 +139,7 @@ def _is_open(text: str) -> bool:
 @click.option("-v", "--verbose", is_flag=True, help="List every node.")
 @output.format_option
 @click.pass_context
-def convert(ctx: click.Context, input_file: str | None, **options: Any) -> int | None:
+def convert(ctx: click.Context, /, input_file: str | None, **options: Any) -> int | None:
     """Convert an ONNX model to MindIR; check a MindIR model; look into both. All without MindSpore.
 
     \b

@@ -258,7 +258,7 @@ def _settled(plan: Plan, lowering: Lowering) -> tuple[list[Shape | None], list[b
     shapes = [value.shape for value in plan.states]
     if not plan.has_condition:  # the states of a Scan keep their shapes
         return shapes, [True] * len(shapes)
-    symbols = [None if shape is None else tuple(f"state_{at}_{axis}" if size is None else size
+    symbols: list[Any] = [None if shape is None else tuple(f"state_{at}_{axis}" if size is None else size
                for axis, size in enumerate(shape)) for at, shape in enumerate(shapes)]  # fmt: skip
     for _ in range(_WIDENINGS):
         found = _after(plan, symbols, lowering)
