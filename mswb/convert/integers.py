@@ -188,13 +188,15 @@ def from_front(b: Builder, axes: Ints, rank: int) -> Ints:
 
 
 def reshape(b: Builder, value: Value, sizes: Sequence[Ints | int]) -> Value:
-    """The value with these dimensions, known or not."""
-    numbers = [None if known is None else int(known) for known in map(content, map(_ints, sizes))]
-    if numbers.count(None) == 1 and all(numbers[at] != 0 for at in range(len(numbers))):
+    """The value with these dimensions, known or not; one may be -1."""
+    found = [content(_ints(one)) for one in sizes]
+    numbers = [None if one is None else int(one) for one in found]
+    if numbers.count(None) == 1 and not {0, -1} & set(numbers):
         return b.reshape(value, [-1 if number is None else number for number in numbers])
     if None not in numbers:
         return b.reshape(value, [number for number in numbers if number is not None])
-    return b.op("Reshape", value, b.as_tuple(as_value(b, vector(b, sizes))), shape=tuple(numbers))
+    shape = tuple(None if number == -1 else number for number in numbers)
+    return b.op("Reshape", value, b.as_tuple(as_value(b, vector(b, sizes))), shape=shape)
 
 
 def take(b: Builder, value: Value, axis: int, places: Ints) -> Value:

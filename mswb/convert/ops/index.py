@@ -177,6 +177,11 @@ def _open(number: Ints) -> bool:
     return ints.content(number) is None
 
 
+def _sure(value: Value, axis: int, start: int, _: int, step: int) -> bool:
+    """Whether StridedSlice is right: not where a step back may start behind the end of an axis of unknown size."""
+    return value.shape is None or value.shape[axis] is not None or step > 0 or start < 0 or start >= _FAR
+
+
 def _strided(b: Builder, value: Value, rows: Mapping[int, Sequence[int]]) -> Value:
     """Several axes cut by numbers that are known; a bit of a mask stands for "as far as it goes"."""
     sizes = list(value.shape or ())
@@ -190,8 +195,9 @@ def _strided(b: Builder, value: Value, rows: Mapping[int, Sequence[int]]) -> Val
             from_edge &= ~bit if not (open_start and abs(start) >= _FAR) else -1
             to_edge &= ~bit if not (open_stop and abs(stop) >= _FAR) else -1
         else:
-            start, stop, step = slice(start, stop, step).indices(size)
-            sizes[axis] = len(range(start, stop, step))
+            places = range(size)[start:stop:step]
+            start, stop, step = (places.start, places.stop, places.step) if places else (0, 0, 1)
+            sizes[axis] = len(places)
             from_edge &= ~bit
             to_edge &= ~bit if stop >= 0 else -1
         begin[axis], end[axis], stride[axis] = (max(-_FAR, min(one, _FAR)) for one in (start, stop, step))
@@ -200,14 +206,13 @@ def _strided(b: Builder, value: Value, rows: Mapping[int, Sequence[int]]) -> Val
 
 
 def _cut(b: Builder, value: Value, axis: int, start: Ints, end: Ints, step: Ints) -> Value:
-    """Every ``step``-th element from ``start`` until before ``end``, both held within the axis as ONNX does."""
+    """Every ``step``-th element from ``start`` until before ``end``, both held within the axis as in Python."""
     size = ints.dim(b, value, axis)
     first, last = (_from_front(b, one, size) for one in (start, end))
     back = ints.calc(b, "Less", step, 0)
     top = ints.calc(b, "Select", back, ints.calc(b, "Sub", size, 1), size)
-    first = ints.calc(b, "Minimum", ints.calc(b, "Maximum", first, 0), top)
     bottom = ints.calc(b, "Select", back, -1, 0)
-    last = ints.calc(b, "Minimum", ints.calc(b, "Maximum", last, bottom), top)
+    first, last = (ints.calc(b, "Minimum", ints.calc(b, "Maximum", one, bottom), top) for one in (first, last))
     span = ints.calc(b, "Sub", first, last)
     count = ints.calc(b, "Maximum", ints.calc(b, "Sub", 0, ints.calc(b, "FloorDiv", span, step)), 0)
     places = ints.calc(b, "Add", ints.calc(b, "Mul", ints.arange(b, count), step), first)
@@ -243,16 +248,26 @@ def _with(shape: tuple[int | None, ...] | None, axis: int) -> tuple[int | None, 
     return None if shape is None else (*shape[:axis], 1, *shape[axis:])
 
 
-def _places_of(b: Builder, value: Value) -> Value:
-    """The places of what is not zero: one row each."""
-    return b.op("NonZero", value, dtype="int64", shape=(None, value.rank))
+def _found(b: Builder, flat: Value) -> Value:
+    """Where a vector is not zero. MindSpore's operator fails on an empty one: a one is put behind what may be that."""
+    sure = flat.fixed is not None and all(flat.fixed)
+    if not sure:
+        flat = b.op("Concat", b.tuple([flat, np.ones(1, flat.dtype)]), 0, dtype=flat.dtype, shape=(None,))
+    places = b.reshape(b.op("NonZero", flat, dtype="int64", shape=(None, 1)), (-1,))
+    return places if sure else b.op("StridedSlice", places, (0,), (-1,), (1,), 0, 0, 0, 0, 0, shape=(None,))
 
 
 def _non_zero(node: OnnxNode, b: Builder) -> Value:
-    value = node.input(0)
-    if not node.rank():
-        value = b.reshape(value, (1,))
-    return b.transpose(_places_of(b, value), (1, 0))
+    """The places in the flat tensor, each divided into one a dimension."""
+    value, rank = node.input(0), max(node.rank(), 1)
+    places: Ints = _found(b, b.reshape(value, (-1,)))
+    rows: list[Value] = []
+    for axis in reversed(range(rank)):
+        size = ints.dim(b, value, axis) if value.rank else np.array(1)
+        row = ints.calc(b, "FloorMod", places, size) if axis else places
+        rows.insert(0, b.op("ExpandDims", ints.as_value(b, row), 0, shape=(1, None)))
+        places = ints.calc(b, "FloorDiv", places, size)
+    return rows[0] if rank == 1 else b.op("Concat", b.tuple(rows), 0, dtype="int64", shape=(rank, None))
 
 
 def _compress(node: OnnxNode, b: Builder) -> Value:
@@ -260,8 +275,7 @@ def _compress(node: OnnxNode, b: Builder) -> Value:
     axis = node.axis() if "axis" in node.attributes else 0
     if "axis" not in node.attributes:
         value = b.reshape(value, (-1,))
-    found = b.op("Reshape", _places_of(b, condition), (-1,), dtype="int64", shape=(None,))
-    return ints.take(b, value, axis, found)
+    return ints.take(b, value, axis, _found(b, condition))
 
 
 def _array_feature_extractor(node: OnnxNode, b: Builder) -> Value:
