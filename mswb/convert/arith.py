@@ -204,7 +204,9 @@ class Num:
         if len(wanted) == len(fixed):
             return Num(self.b, self.b.op("Reshape", self.value, wanted, dtype=self.dtype, shape=shape))
         vector = stack([one if isinstance(one, Num) else num(self.b, np.array(one, np.int64)) for one in sizes])
-        return Num(self.b, self.b.op("Reshape", self.value, vector.value, dtype=self.dtype, shape=shape))
+        return Num(
+            self.b, self.b.op("Reshape", self.value, self.b.as_tuple(vector.value), dtype=self.dtype, shape=shape)
+        )
 
     def expand(self, axis: int) -> Num:
         """With one more dimension."""

@@ -137,7 +137,7 @@ def _rois(node: OnnxNode, b: Builder, count: int) -> list[tuple[Num, Num] | None
     value = _given(node, 1)
     if value is None:
         raise Refused("tf_crop_and_resize needs a roi", attribute="coordinate_transformation_mode")
-    roi = num(b, value).cast("float64")
+    roi = num(b, value)
     return [(roi.at(at), roi.at(count + at)) for at in range(count)]
 
 
@@ -166,8 +166,9 @@ def _pytorch(y: Num, axis: Axis) -> Num:
 def _crop(y: Num, axis: Axis) -> Num:
     assert axis.roi is not None
     (start, end), last = axis.roi, axis.before.cast("float64") - 1.0
-    inside = where(_alone(axis), y * 0.0 + (end - start) * last / 2.0, _spread(y * (end - start), axis))
-    return inside + start * last
+    extent = (end - start).cast("float64")
+    inside = where(_alone(axis), y * 0.0 + extent * last / 2.0, _spread(y * extent, axis))
+    return inside + start.cast("float64") * last
 
 
 def _spread(y: Num, axis: Axis) -> Num:
