@@ -146,6 +146,8 @@ def _pieces(ours: Array, expected: Array) -> Iterator[tuple[int, Array, Array]]:
 
 
 def _close(ours: Array, expected: Array, shape: tuple[int, ...], limits: Limits) -> Comparison:
+    if np.array_equal(ours, expected):
+        return _equal(expected)
     floor = limits.atol * max(1.0, _rms(expected))
     sums = _Sums()
     errors = np.empty(expected.size, np.float64 if expected.dtype.itemsize >= 8 else np.float32)
@@ -153,6 +155,24 @@ def _close(ours: Array, expected: Array, shape: tuple[int, ...], limits: Limits)
         for start, one, other in _pieces(ours, expected):
             errors[start : start + one.size] = _add(sums, one, other, floor, limits.rtol)
     return _judged(sums, errors, shape, limits)
+
+
+def _equal(expected: Array) -> Comparison:
+    """The result for tensors that are the same, which most operators that only move numbers give."""
+    return Comparison(
+        "passed",
+        elements=expected.size,
+        max_abs_error=0.0,
+        mean_abs_error=0.0,
+        median_abs_error=0.0,
+        p99_abs_error=0.0,
+        scaled_error=0.0,
+        cosine=1.0,
+        close_share=1.0,
+        inf_count=int(np.count_nonzero(np.isinf(expected))),
+        error=0.0,
+        limit=1.0,
+    )
 
 
 def _rms(array: Array) -> float:

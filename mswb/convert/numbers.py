@@ -140,10 +140,12 @@ class Numbers:
 
     def _items(self, run: Run, made: Mapping[str, schema.Node]) -> list[Item]:
         seen: set[str] = set()
+        used = {name for node in self.source.proto.graph.node for name in needs(node)}
+        used |= {value.name for value in self.source.proto.graph.output}
         items = []
         for at, node in enumerate(run.nodes, run.first):
             for name in node.output:
-                ours = self.target.names.get(name, "") if name else ""
+                ours = self.target.names.get(name, "") if name in used else ""
                 if ours in made and ours not in seen:
                     seen.add(ours)
                     items.append(Item(at, node, name, ours))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from mswb.cli.app import run
 from mswb.convert import to_mindir, wire
+from mswb.convert.engines.ort import Found, OnnxRuntime
 from mswb.convert.mindir import reader, writer
 from mswb.convert.mindir.schema import Model, Node
 from mswb.convert.verification import Options, Verification
@@ -22,6 +25,11 @@ from mswb.findings import MswbError
 
 pytestmark = [pytest.mark.mindspore, pytest.mark.timeout(900)]
 WITH = Options(python=sys.executable)
+WANTED = {
+    "op", "node", "output", "input_shapes", "output_shape", "dtype", "max_abs_error", "local_max_abs_error",
+    "scaled_error", "cosine", "worst_index", "nan_count", "verdict",
+}  # fmt: skip
+"""Keys of an operator in a report."""
 
 
 def saved(folder: Path, nodes: list[onnx.NodeProto], weights: dict[str, Any], shape: list[Any]) -> Path:
@@ -151,6 +159,74 @@ def test_a_file_that_is_damaged_fails_before_any_number(tmp_path: Path) -> None:
     changed(tmp_path, lambda one: replace(one, input=(*one.input[:1], "nowhere")) if len(one.input) == 2 else one)
     found = verified(path, "bad.mindir")
     assert found.verdict == "failed" and found.layers["structure"] == "failed" and not found.operators
+
+
+def test_where_onnxruntime_is_wrong_the_reference_evaluator_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [helper.make_node("Mul", ["x", "x"], ["a"], "square"), helper.make_node("Abs", ["a"], ["y"], "abs")]
+    path = saved(tmp_path, nodes, {}, [3, 5])
+    real, file = OnnxRuntime.run, OnnxRuntime.run_file
+
+    def odd(self: Any, model: Any, nodes: Any, given: Any, wanted: Any, evaluate: Any = ()) -> Found:
+        found = real(self, model, nodes, given, wanted, evaluate)
+        return found if "Abs" in evaluate else shifted(found)
+
+    def shifted(found: Found) -> Found:
+        return replace(found, arrays={name: array + np.float32(name == "y") for name, array in found.arrays.items()})
+
+    monkeypatch.setattr(OnnxRuntime, "run", odd)
+    monkeypatch.setattr(OnnxRuntime, "run_file", lambda *arguments: shifted(file(*arguments)))
+    found = verified(path)
+    assert [(one.code, one.values["op"]) for one in found.findings] == [("engines-differ", "Abs")]
+    assert found.verdict == "passed" and {one.verdict for one in found.operators} == {"passed"}
+    assert "Abs" in found.engines["evaluator"]
+
+
+def test_an_operator_that_mindspore_refuses_is_found_among_many(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Relu", ["x" if at == 0 else f"t{at}"], [f"t{at + 1}"], f"r{at}") for at in range(9)]
+    nodes.append(helper.make_node("Add", ["t9", "b"], ["y"], "sum"))
+    weights = {"b": np.ones(7, np.float32), "five": np.ones(5, np.float32)}
+    path = saved(tmp_path, nodes, weights, [3, 7])
+    model = reader.read_file(str(tmp_path / "net.mindir"))
+    assert model.graph is not None
+    add = primitive(model, "Add")
+    five = next(one.name or "" for one in model.graph.node if one.attribute and (5,) in dims(one))
+
+    def broken(node: Node) -> Node:
+        is_wanted = (node.name or "").startswith("r4/")
+        return replace(node, op_type=add, input=(*node.input, five)) if is_wanted else node
+
+    changed(tmp_path, broken)
+    found = verified(path, "bad.mindir")
+    assert found.verdict == "failed" and found.layers["structure"] == "passed"
+    assert {one.code for one in found.findings} == {"model-does-not-run", "operator-does-not-run"}
+    assert found.first_bad is not None and found.first_bad.node == "r4"
+    assert [one.node for one in found.operators if one.verdict == "failed"] == ["r4"]
+    assert sum(one.local is not None for one in found.operators) == 9
+
+
+def dims(node: Node) -> set[tuple[int, ...]]:
+    return {tensor.dims for one in node.attribute for tensor in one.tensors}
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = chain(tmp_path)
+    words = ["convert", "--input_file", str(path), "--output_file", str(tmp_path / "out.mindir"), "--verify"]
+    assert run([*words, "-v", "--python", sys.executable]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-1] == "Verification passed"
+    assert sum(line.startswith("[VERIFY] Op: ") for line in shown) == 5
+    line = next(line for line in shown if line.startswith("[VERIFY] Op: Add"))
+    assert "input_shape: [2,2000] [2000], output_shape: [2,2000], max_abs_error: 0" in line
+    swapped(tmp_path, "shift", "Sub")
+    lone = ["convert", "--verify", "--input_file", str(tmp_path / "bad.mindir"), "--python", sys.executable]
+    assert run([*lone, "--reference", str(path), "--format", "json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["verdict"] == "failed" and report["operators"][0]["node"] == "shift"
+    assert report["operators"][0].keys() >= WANTED
+    assert run(lone) == 2
+    assert "--reference" in capsys.readouterr().err
 
 
 def test_inputs_that_no_engine_takes(tmp_path: Path) -> None:

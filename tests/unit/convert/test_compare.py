@@ -145,5 +145,5 @@ def test_the_numbers_are_those_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_no_dimension_at_all() -> None:
-    assert compare(np.array(1.0, np.float32), np.array(1.0, np.float32)).worst_index == ()
+    assert compare(np.array(1.5, np.float32), np.array(1.0, np.float32)).worst_index == ()
     assert compare(np.array(2, np.int64), np.array(1, np.int64)).worst_index == ()
