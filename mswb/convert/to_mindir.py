@@ -127,6 +127,8 @@ class Lowering:
         """The members of each sequence, by the name of its value; MindSpore itself has none."""
         self.blocked: list[Blocked] = []
         self.notes: list[Finding] = []
+        self._guesses: set[str] = set()
+        """The results of nodes that are blocked."""
         self._versions = {one.domain or "": one.version for one in source.proto.opset_import}
         self._table = ops.table("TO_MINDIR")
 
@@ -190,11 +192,18 @@ class Lowering:
             self.block("unsupported-op", node.name, name, "", "")
             self._unknown(node)
             return
+        guessed = any(name in self._guesses and not self.values[name].dtype for name in proto.input if name)
         try:
             made = lower(node, builder, self) if getattr(lower, "needs_lowering", False) else lower(node, builder)
             self._keep(node, [made] if isinstance(made, Value) else list(made))
+            self._guesses.update(node.outputs if guessed else ())
         except Refused as refused:
-            self.block("unsupported-form", node.name, name, refused.reason, refused.nearest, refused.freeze)
+            if not guessed:
+                self.block("unsupported-form", node.name, name, refused.reason, refused.nearest, refused.freeze)
+            self._unknown(node)
+        except (KeyError, TypeError, ValueError, AssertionError):
+            if not guessed:  # behind a node that is blocked, nothing is known of a value
+                raise
             self._unknown(node)
 
     def _read(self, proto: NodeProto, types: Mapping[str, tuple[str, Shape | None]]) -> OnnxNode:
@@ -219,6 +228,7 @@ class Lowering:
         """Go on behind a node that is blocked, so that all of them are found."""
         for name, (dtype, shape) in zip(node.outputs, node.results, strict=True):
             self.values[name] = Value(name, dtype, shape)
+            self._guesses.add(name)
 
     def _folded(self, proto: NodeProto, node: OnnxNode) -> list[Array] | None:
         """The results of a node that depends on constants alone (of a Constant, and of the shape of a fixed tensor)."""

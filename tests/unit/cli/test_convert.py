@@ -1,9 +1,8 @@
-"""``mswb convert lint`` and ``inspect``: text, reports, exit codes, and what the later conversion is answered."""
+"""``mswb convert lint`` and ``inspect``: text, reports, exit codes."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -117,21 +116,6 @@ def test_long_lists_are_cut_unless_all_is_asked_for(capsys: pytest.CaptureFixtur
     assert "and 20 more" in shown and "w29" not in shown
     assert run(["convert", "inspect", "--all", str(tmp_path / "m.onnx")]) == 0
     assert "more" not in (shown := capsys.readouterr().out) and "w29" in shown
-
-
-@pytest.mark.parametrize("name", ["convert", "msconvert"])
-def test_the_conversion_itself_is_answered_in_one_sentence(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copy(MODELS / "net.onnx", tmp_path)
-    words = [name, "--input_file", str(tmp_path / "net.onnx"), "--output_file", str(tmp_path / "net.mindir")]
-    assert run(words) == 2
-    captured = capsys.readouterr()
-    assert captured.out == "" and len(captured.err.splitlines()) == 1 and "not part of mswb" in captured.err
-    assert run([*words, "--format", "json"]) == 2
-    report = reported(capsys)
-    assert report["schema"] == "mswb.convert/1" and report["verdict"] == "refused"
-    assert not (tmp_path / "net.mindir").exists()
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

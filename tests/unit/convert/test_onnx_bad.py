@@ -135,7 +135,8 @@ MISMATCHED = {
         "4 channels",
     ),
     "within": (
-        "g (float[n,4,8,8] x, float[6,4,1,1] w, float[2,5,1,1] v) => (float[a,b] y) { a = Conv(x, w) b = Relu(a) y = Conv(b, v) }",
+        "g (float[n,4,8,8] x, float[6,4,1,1] w, float[2,5,1,1] v) => (float[p,q] y) "
+        "{ a = Conv(x, w) b = Relu(a) y = Conv(b, v) }",
         "5 input channels",
     ),
 }
