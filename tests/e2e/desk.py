@@ -77,6 +77,16 @@ class Desk:
 
     # -- the mouse
 
+    def start_by_mouse(self, line: str) -> None:
+        """Start this with clicks on what is to be seen, but for the line itself."""
+        self.click("n New run")
+        self.see("New launch in")
+        self.click("mswb run")
+        self.type(f"{CLEAR}{line}", line[-30:])
+        self.see(" ready: ")
+        self.click("▶ Start")
+        self.gone("New launch in")
+
     def click(self, text: str, *, times: int = 1, row: int | None = None) -> None:
         """Click in the middle of a text (in a given row: its first one there)."""
         place = self._place(text, row)

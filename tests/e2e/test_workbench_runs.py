@@ -66,16 +66,24 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("hand", ["keys", "mouse"])
 @pytest.mark.parametrize("name", CASES)
-def test_the_first_failure_is_on_the_screen(workspace: Workspace, name: str) -> None:
+def test_the_first_failure_is_on_the_screen(workspace: Workspace, name: str, hand: str) -> None:
     case = CASES[name]
     with Desk(workspace) as desk:
         recorded = not case.script[0].endswith(".py")
-        desk.start(replay(workspace, *case.script) if recorded else line(workspace, *case.script))
+        wanted = replay(workspace, *case.script) if recorded else line(workspace, *case.script)
+        if hand == "keys":
+            desk.start(wanted)
+        else:
+            desk.start_by_mouse(wanted)
         desk.see_row("✖", case.banner)
         desk.see_row("✖ failed", "took")
         desk.see_row("◆1st")
-        desk.type("o")
+        if hand == "keys":
+            desk.type("o")
+        else:
+            desk.click(case.banner[:40])
         desk.see(
             lambda text: any(row.startswith(f"◆{case.who} ") and case.statement in row for row in text.split("\n"))
         )
