@@ -130,13 +130,15 @@ def _axes(node: OnnxNode) -> tuple[int, ...]:
 
 
 def _softmax(node: OnnxNode, b: Builder) -> Value:
-    """MindSpore's own where one axis is meant; the maximum less itself makes NaN of rows with an infinite one."""
+    """MindSpore's own where one axis is meant; where a row holds NaN or is infinite, what is added makes it NaN."""
     given, axes = node.input(0), _axes(node)
     x = as_float(b, given)
     if len(axes) == 1:
         top = b.op("ReduceMax", x, axes, True, shape=_kept(x, axes))
-        found = call(b, "Add", b.op("Softmax", x, axes, shape=x.shape), call(b, "Sub", top, top))
-        return b.cast(found, given.dtype)
+        found = b.op("Softmax", x, axes, shape=x.shape)
+        total = b.op("ReduceSum", found, axes, True, False, shape=_kept(x, axes))
+        odd = call(b, "Add", call(b, "Sub", top, top), call(b, "Mul", total, 0))
+        return b.cast(call(b, "Add", found, odd), given.dtype)
     raised = call(b, "Exp", _below_maximum(b, x, axes))
     total = b.op("ReduceSum", raised, axes, True, False, shape=_kept(x, axes))
     return b.cast(call(b, "Div", raised, total), given.dtype)

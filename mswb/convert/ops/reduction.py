@@ -51,6 +51,7 @@ _NEUTRAL: Mapping[str, Callable[[str], float]] = {
     "ReduceProd": lambda dtype: 1,
     "ReduceMax": lambda dtype: bounds(dtype)[0],
     "ReduceMin": lambda dtype: bounds(dtype)[1],
+    "ReduceAny": lambda dtype: 0,
 }
 """What each primitive makes of nothing, by data type."""
 
@@ -64,10 +65,23 @@ def reduced(b: Builder, primitive: str, x: Value, axes: Axes) -> Value:
         assert shape is not None
         return b.constant(np.full([size or 0 for size in shape], neutral, x.dtype))
     used = working(primitive, x.dtype)
+    if primitive == "ReduceSum" and x.dtype in ("int64", "uint64"):
+        return _guarded(b, x, axes, _long_sum(b, x, axes), neutral)
+    return _guarded(b, x, axes, b.cast(_bare(b, primitive, b.cast(x, used), axes), x.dtype), neutral)
+
+
+def _bare(b: Builder, primitive: str, x: Value, axes: Axes) -> Value:
     over = axes.fixed if axes.value is None else axes.value
     more = (False,) if primitive == "ReduceSum" else ()
-    made = b.cast(b.op(primitive, b.cast(x, used), over, axes.keep, *more, dtype=used, shape=shape), x.dtype)
-    return _guarded(b, x, axes, made, neutral)
+    return b.op(primitive, x, over, axes.keep, *more, shape=axes.shape(x))
+
+
+def _long_sum(b: Builder, x: Value, axes: Axes) -> Value:
+    """The sum of 64-bit integers by their halves: MindSpore's own goes by way of doubles."""
+    signed = b.cast(x, "int64")
+    high = _bare(b, "ReduceSum", call(b, "RightShift", signed, 32), axes)
+    low = _bare(b, "ReduceSum", call(b, "BitwiseAnd", signed, (1 << 32) - 1), axes)
+    return b.cast(call(b, "Add", call(b, "Mul", high, 1 << 32), low), x.dtype)
 
 
 def _guarded(b: Builder, x: Value, axes: Axes, made: Value, neutral: float) -> Value:
@@ -150,9 +164,7 @@ def extreme(b: Builder, primitive: str, x: Value, axes: Axes) -> Value:
     found = reduced(b, primitive, x, axes)
     if np.dtype(x.dtype).kind != "f" or found is x or found.array is not None:
         return found
-    over = axes.fixed if axes.value is None else axes.value
-    nan = b.op("ReduceAny", call(b, "IsNan", x), over, axes.keep, dtype="bool", shape=axes.shape(x))
-    return select(b, nan, np.nan, found)
+    return select(b, reduced(b, "ReduceAny", call(b, "IsNan", x), axes), np.nan, found)
 
 
 def reduction(formula: Formula, *, floats_only: bool = False, accurate: bool = True) -> Lower:
@@ -227,6 +239,17 @@ def _index(primitive: str) -> Lower:
     return lower
 
 
+def _axis_input(node: OnnxNode, b: Builder) -> Value | int:
+    """An axis that is an input: a number, or a scalar of the graph."""
+    given = node.input(1)
+    if given.array is None:
+        return b.op("TensorToScalar", b.reshape(b.cast(given, "int64"), []), dtype="int", attributes={})
+    axis, rank = int(given.array.reshape(-1)[0]), node.rank()
+    if not -rank <= axis < rank:
+        raise Refused(f"axis {axis} is outside of {rank} dimensions")
+    return axis % rank
+
+
 def _running(primitive: str) -> Lower:
     """A running sum or product; half precision in single, integers in a width that wraps the same."""
 
@@ -234,7 +257,7 @@ def _running(primitive: str) -> Lower:
         given = node.input(0)
         x = as_float(b, given)
         used = working(primitive, x.dtype)
-        axis = int(node.content(1, "axis").reshape(-1)[0]) % max(node.rank(), 1)
+        axis = _axis_input(node, b)
         exclusive, reverse = bool(node.get("exclusive", 0)), bool(node.get("reverse", 0))
         return b.cast(b.op(primitive, b.cast(x, used), axis, exclusive, reverse, shape=x.shape), given.dtype)
 
