@@ -50,8 +50,8 @@ def case(op: str, *given: Dims, weights: Sequence[tuple[int, ...]] = (), **more:
     return Case(op, given, weights, attributes=more, **own)
 
 
-SAME = {"auto_pad": "SAME_UPPER", "strides": [2, 3]}
-WHOLE = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}
+SAME: dict[str, Any] = {"auto_pad": "SAME_UPPER", "strides": [2, 3]}
+WHOLE: dict[str, Any] = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}
 LINE: Dims = ("n", 4, "w")
 QKV: tuple[Dims, ...] = (("n", "h", 12), ("n", "w", 6), ("n", "w", 6))
 CASES = {
@@ -131,7 +131,7 @@ def test_other_sizes(name: str, engine: MindSpore, tmp_path: Path) -> None:
     session = runtime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     for number, sizes in enumerate(SIZES):
         rng = np.random.default_rng(number)
-        shapes = [[sizes.get(one, one) for one in dims] for dims in one.given]
+        shapes = [[size if isinstance(size, int) else sizes[size] for size in dims] for dims in one.given]
         arrays = [rng.normal(0, 1, shape).astype(np.float32) for shape in shapes]
         expected = session.run(None, {f"x{at}": array for at, array in enumerate(arrays)})
         found = engine.run(str(tmp_path / "m.mindir"), arrays)

@@ -108,16 +108,22 @@ def _capped(node: OnnxNode, b: Builder, x: Value) -> Value:
 
 
 def _softmax(node: OnnxNode, b: Builder, scores: Value, bias: Value | None) -> Value:
-    """The weights; a query that may see no key gets zeros, where softmax alone would give NaN."""
+    """The weights; those of a query that may see no key are zeros.
+
+    MindSpore's Softmax on the CPU ends at a row of minus infinities and leaves all rows behind it undone, so it never
+    gets one.
+    """
     precision = node.get("softmax_precision")
     wide = scores if not precision else b.cast(scores, dtype_name(int(precision)))
-    weights = b.op("Softmax", wide, (-1,), shape=scores.shape)
     if bias is None:
-        return weights
+        return b.op("Softmax", wide, (-1,), shape=scores.shape)
     shape = None if bias.shape is None else (*bias.shape[:-1], 1)
     best = b.op("ReduceMax", bias, (-1,), True, shape=shape)
     blind = b.op("Equal", best, b.scalar(-np.inf, best.dtype), dtype="bool", shape=shape)
-    return b.op("Select", blind, b.scalar(0, weights.dtype), weights, dtype=weights.dtype, shape=scores.shape)
+    zero = b.scalar(0, wide.dtype)
+    seen = b.op("Select", blind, zero, wide, dtype=wide.dtype, shape=scores.shape)
+    weights = b.op("Softmax", seen, (-1,), shape=scores.shape)
+    return b.op("Select", blind, zero, weights, dtype=wide.dtype, shape=scores.shape)
 
 
 # -- what is added to the scores
@@ -196,7 +202,7 @@ def _rotary_embedding(node: OnnxNode, b: Builder) -> Value:
     given, flat = node.input(0), node.rank() == 3
     x = given
     if flat:
-        heads, width = int(node.get("num_heads", 0)), (given.shape or (None,) * 3)[2]
+        heads, width = int(node.get("num_heads", 0)), given.shape[2] if given.shape is not None else None
         if not heads or width is None:
             raise Refused("num_heads or the hidden size is missing", attribute="num_heads")
         x = sizes.reshape(b, given, [sizes.size(b, given, 0), sizes.size(b, given, 1), heads, width // heads])

@@ -18,6 +18,8 @@ def _kernel(node: OnnxNode) -> tuple[int, ...]:
     weight = node.input(1)
     if weight.shape is None or None in weight.shape:
         raise Refused("the shape of the weight is only known when the model runs")
+    if weight.dtype not in ("float32", "float16"):
+        raise Refused(f"a convolution of {weight.dtype} has no kernel")
     if node.rank() != len(weight.shape) or not 3 <= len(weight.shape) <= 5:
         raise Refused(f"the input has {node.rank()} dimensions and the weight {len(weight.shape)}")
     return tuple(one for one in weight.shape[2:] if one is not None)
@@ -42,8 +44,6 @@ def convolve(b: Builder, x: Value, weight: Value, asked: Windows, group: int) ->
     pairs = windows.fixed(asked, x.shape[2:])
     if pairs is None:
         x, pairs = windows.padded(b, x, asked, 0), tuple((0, 0) for _ in asked.kernel)
-    if x.dtype not in ("float32", "float16"):
-        raise Refused(f"a convolution of {x.dtype} has no kernel")
     if len(asked.kernel) == 1:
         flat = replace(asked, kernel=(1, *asked.kernel), strides=(1, *asked.strides), dilations=(1, *asked.dilations))
         wide = _conv2d(b, sizes.expand(b, x, 2), sizes.expand(b, weight, 2), flat, ((0, 0), *pairs), group)
@@ -88,18 +88,45 @@ def _shape(x: Value, weight: Value, asked: Windows, pairs: Pairs) -> tuple[int |
 
 
 def _conv_transpose(node: OnnxNode, b: Builder) -> Value:
-    """A convolution of the input spread out by the strides, with the kernel turned round."""
     kernel, x, group = _kernel(node), node.input(0), int(node.get("group", 1))
     asked = windows.read(node, kernel)
     more = tuple(int(one) for one in node.get("output_padding") or [0] * len(kernel))
     assert x.shape is not None
-    pairs = _transposed_pads(node, asked, more, x.shape[2:])
-    spread = _spread(b, x, asked.strides)
-    rows = zip(pairs, asked.widths, more, strict=True)
-    reach = [(width - 1 - begin, width - 1 - end + extra) for (begin, end), width, extra in rows]
-    still = replace(asked, strides=(1,) * len(kernel), pads=tuple((0, 0) for _ in kernel), same="")
-    result = convolve(b, sizes.pad(b, spread, reach, 0), _turned(b, node.input(1), group), still, group)
+    cut = _transposed_pads(node, asked, more, x.shape[2:])
+    pairs = tuple((begin, end - extra) for (begin, end), extra in zip(cut, more, strict=True))
+    weight = node.input(1)
+    if len(kernel) == 3 or min(map(min, pairs)) < 0:
+        result = _by_convolution(b, x, weight, asked, pairs, group)
+    elif len(kernel) == 2:
+        result = _transposed2d(b, x, weight, asked, pairs, group)
+    else:
+        flat = replace(asked, kernel=(1, *kernel), strides=(1, *asked.strides), dilations=(1, *asked.dilations))
+        lines = sizes.expand(b, x, 2), sizes.expand(b, weight, 2)
+        result = sizes.squeeze(b, _transposed2d(b, *lines, flat, ((0, 0), *pairs), group), 2)
     return _biased(b, result, node.optional(2))
+
+
+def _transposed2d(b: Builder, x: Value, weight: Value, asked: Windows, pairs: Pairs, group: int) -> Value:
+    assert weight.fixed is not None
+    lengths: list[sizes.Size] = [sizes.size(b, x, 0), weight.fixed[1] * group]
+    for at, (pair, width) in enumerate(zip(pairs, asked.widths, strict=True)):
+        lengths.append(sizes.stretched(b, sizes.size(b, x, 2 + at), asked.strides[at], width - sum(pair)))
+    attributes = {
+        "out_channel": weight.fixed[0], "kernel_size": asked.kernel, "mode": 1, "pad_mode": "pad",
+        "pad": _flat(pairs), "pad_list": _flat(pairs), "stride": (1, 1, *asked.strides),
+        "dilation": (1, 1, *asked.dilations), "group": group, "groups": group, "format": "NCHW", "data_format": "NCHW",
+    }  # fmt: skip
+    shape = tuple(None if isinstance(one, Value) else one for one in lengths)
+    return b.op("Conv2DTranspose", x, weight, sizes.as_tuple(b, lengths), shape=shape, attributes=attributes)
+
+
+def _by_convolution(b: Builder, x: Value, weight: Value, asked: Windows, pairs: Pairs, group: int) -> Value:
+    """A convolution of the input spread out by the strides, with the kernel turned round."""
+    rows = zip(pairs, asked.widths, strict=True)
+    reach = [(width - 1 - begin, width - 1 - end) for (begin, end), width in rows]
+    still = replace(asked, strides=(1,) * len(reach), pads=((0, 0),) * len(reach), same="")
+    spread = sizes.pad(b, _spread(b, x, asked.strides), reach, 0)
+    return convolve(b, spread, _turned(b, weight, group), still, group)
 
 
 def _transposed_pads(node: OnnxNode, asked: Windows, more: Sequence[int], lengths: Sequence[int | None]) -> Pairs:

@@ -67,7 +67,7 @@ def _between(b: Builder, image: Value, flat: Value, spots: Sequence[Value], rows
             place = b.cast(inner, "int64")
             index = place if index is None else arithmetic(b, "Add", arithmetic(b, "Mul", index, lengths[1]), place)
         assert share is not None and index is not None
-        found = b.op("Gather", flat, sizes.reshape(b, index, [rows, -1]), 1, 1, shape=(None, None, flat.shape[2]))
+        found = b.op("Gather", flat, sizes.reshape(b, index, [rows, -1]), 1, 1, shape=(None, None, None))
         part = arithmetic(b, "Mul", found, sizes.reshape(b, share, [rows, -1, 1]))
         total = part if total is None else arithmetic(b, "Add", total, part)
     assert total is not None

@@ -29,22 +29,16 @@ def _lowest(dtype: str) -> float:
 
 
 def _max_pool(node: OnnxNode, b: Builder) -> Sequence[Value | None]:
+    """By slices and Maximum, which takes no longer than MindSpore's MaxPool on the CPU; that one starts from the
+    lowest finite number, which is wrong where all of a window is minus infinity.
+    """
     given, asked = node.input(0), _read(node)
     x = b.cast(given, _NARROW.get(given.dtype, given.dtype))
     if len(node.outputs) > 1 and node.outputs[1]:
         value, index = _with_index(node, b, x, asked)
         return [b.cast(value, given.dtype), index]
     whole = windows.padded(b, x, asked, _lowest(x.dtype))
-    if x.rank == 4 and x.dtype in ("float16", "float32") and set(asked.dilations) == {1}:
-        return [_primitive(b, whole, asked)]
     return [b.cast(windows.folded(b, whole, asked, "Maximum"), given.dtype)]
-
-
-def _primitive(b: Builder, x: Value, asked: Windows) -> Value:
-    attributes = {
-        "kernel_size": (1, 1, *asked.kernel), "strides": (1, 1, *asked.strides), "pad_mode": "VALID", "format": "NCHW",
-    }  # fmt: skip
-    return b.op("MaxPool", x, shape=_pooled(x, asked), attributes=attributes)
 
 
 def _pooled(x: Value, asked: Windows) -> tuple[int | None, ...]:
@@ -185,29 +179,23 @@ def _max_unpool(node: OnnxNode, b: Builder) -> Value:
     x, index, asked = node.input(0), node.input(1), _read(node)
     lengths: list[sizes.Size] = [sizes.size(b, x, 0), sizes.size(b, x, 1)]
     for at, (begin, end) in enumerate(asked.pads):
-        lengths.append(_stretched(b, sizes.size(b, x, 2 + at), asked.strides[at], asked.kernel[at] - begin - end))
+        lengths.append(sizes.stretched(b, sizes.size(b, x, 2 + at), asked.strides[at], asked.kernel[at] - begin - end))
     total = sizes.as_tensor(b, sizes.product(b, lengths))
     zeros = b.op("FillV2", total, b.scalar(0, x.dtype), dtype=x.dtype, shape=(None,), attributes={})
     places = b.reshape(index, (-1, 1))
     filled = b.op("TensorScatterUpdate", zeros, places, b.reshape(x, (-1,)), shape=(None,), attributes={})
     result = sizes.reshape(b, filled, lengths)
-    if not node.has(2):
-        return result
-    wanted = [int(one) for one in node.content(2, "output_shape").reshape(-1)]
-    if any(isinstance(one, Value) for one in lengths):
-        raise Refused("output_shape is given, but the shape of the input is only known when the model runs")
-    more = [
-        (0, one - int(length)) for one, length in zip(wanted, lengths, strict=True) if not isinstance(length, Value)
-    ]
-    return sizes.pad(b, result, more, 0)
+    return _extended(b, result, node.input(2), lengths) if node.has(2) else result
 
 
-def _stretched(b: Builder, length: sizes.Size, stride: int, more: int) -> sizes.Size:
-    """(length - 1) * stride + more."""
-    if not isinstance(length, Value):
-        return (length - 1) * stride + more
-    scaled = b.op("Mul", length, sizes.as_tensor(b, stride), shape=(1,))
-    return b.op("Add", scaled, sizes.as_tensor(b, more - stride), shape=(1,))
+def _extended(b: Builder, x: Value, wanted: Value, lengths: Sequence[sizes.Size]) -> Value:
+    """The tensor with zeros behind each axis up to a shape."""
+    count = len(lengths)
+    parts = [sizes.as_tensor(b, one) for one in lengths]
+    have = b.op("Concat", b.tuple(parts), 0, dtype="int64", shape=(count,))
+    more = b.op("Sub", wanted, have, shape=(count,))
+    shape = (None,) * count if wanted.array is None else tuple(int(one) for one in wanted.array)
+    return sizes.pad_by(b, x, windows.paired(b, b.constant(np.zeros(count, np.int64)), more, count), 0, shape)
 
 
 TO_MINDIR: Mapping[str, Lower] = {

@@ -35,6 +35,14 @@ def product(b: Builder, sizes: Sequence[Size]) -> Size:
     return result
 
 
+def stretched(b: Builder, length: Size, stride: int, more: int) -> Size:
+    """(length - 1) * stride + more."""
+    if not isinstance(length, Value):
+        return (length - 1) * stride + more
+    scaled = b.op("Mul", length, as_tensor(b, stride), shape=(1,))
+    return b.op("Add", scaled, as_tensor(b, more - stride), shape=(1,))
+
+
 def reshape(b: Builder, x: Value, sizes: Sequence[Size]) -> Value:
     """The value with these dimensions; one may be -1."""
     shape: Shape = tuple(None if isinstance(one, Value) or one < 0 else one for one in sizes)
@@ -43,9 +51,16 @@ def reshape(b: Builder, x: Value, sizes: Sequence[Size]) -> Value:
     unknown = [at for at, one in enumerate(sizes) if isinstance(one, Value) or one < 0]
     if len(unknown) <= 1:
         return b.reshape(x, [-1 if isinstance(one, Value) else one for one in sizes])
+    return b.op("Reshape", x, as_tuple(b, sizes), shape=shape)
+
+
+def as_tuple(b: Builder, sizes: Sequence[Size]) -> Value:
+    """Sizes as a shape, the way that most operators take one."""
+    fixed = tuple(one for one in sizes if not isinstance(one, Value))
+    if len(fixed) == len(sizes):
+        return b.constant(fixed)
     parts = [as_tensor(b, one) for one in sizes]
-    whole = b.op("Concat", b.tuple(parts), 0, dtype="int64", shape=(len(parts),))
-    return b.op("Reshape", x, b.as_tuple(whole), shape=shape)
+    return b.as_tuple(b.op("Concat", b.tuple(parts), 0, dtype="int64", shape=(len(parts),)))
 
 
 def expand(b: Builder, x: Value, axis: int) -> Value:

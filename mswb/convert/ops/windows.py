@@ -107,6 +107,11 @@ def _same(b: Builder, x: Value, windows: Windows) -> Value:
     half = op("FloorDiv", total, vector([2] * count))
     other = op("Sub", total, half)
     begin, end = (half, other) if windows.same == "SAME_UPPER" else (other, half)
+    return paired(b, begin, end, count)
+
+
+def paired(b: Builder, begin: Value, end: Value, count: int) -> Value:
+    """What is added before and after each axis, in the order that PadV3 wants."""
     columns = [b.reshape(one, (count, 1)) for one in (begin, end)]
     both = b.op("Concat", b.tuple(columns), 1, dtype="int64", shape=(count, 2))
     return b.reshape(b.op("ReverseV2", both, (0,), shape=(count, 2)), (2 * count,))
