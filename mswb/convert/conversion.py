@@ -16,6 +16,7 @@ from mswb.convert.facts import ValueFacts, by_count, plain
 from mswb.convert.graph import Array
 from mswb.convert.mindir import lint, schema
 from mswb.convert.mindir.reader import refuse_others
+from mswb.convert.onnx_check import OLDEST
 from mswb.convert.onnx_model import every_node, type_of
 from mswb.findings import Finding, Where, make
 
@@ -99,6 +100,9 @@ def perform(request: Request) -> Done:
     problems = [*converted.findings]
     if converted.model is not None:
         problems += lint.findings(request.target, converted.model)
+    if converted.source.opset < OLDEST:
+        values = {"opset": converted.source.opset, "oldest": OLDEST}
+        notes.append(make("opset-raised", where=Where(file=request.source), values=values))
     blocked = converted.model is None or any(one.severity == "error" for one in problems)
     written = 0 if blocked else to_mindir.save(converted, request.target)
     return Done(request, converted, written, by_count(operators), (*problems, *notes))

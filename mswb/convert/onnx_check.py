@@ -11,11 +11,11 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
 from mswb.convert.facts import plain
-from mswb.convert.onnx_model import twice
+from mswb.convert.onnx_model import every_node, twice
 from mswb.findings import Where, stop
 
 OLDEST = 7
-"""The lowest opset that is converted: before it, broadcasting had rules of its own."""
+"""The lowest opset that is converted; before it, broadcasting had rules of its own."""
 
 
 def versions(path: str, proto: ModelProto) -> None:
@@ -30,8 +30,38 @@ def versions(path: str, proto: ModelProto) -> None:
         raise stop("opset-missing", where=Where(file=path))
     if found[0] > newest:
         raise stop("opset-too-new", where=Where(file=path), values={"opset": found[0], "newest": newest})
-    if found[0] < OLDEST:
-        raise stop("opset-too-old", where=Where(file=path), values={"opset": found[0], "oldest": OLDEST})
+
+
+def raised(path: str, proto: ModelProto) -> ModelProto:
+    """The model in the oldest opset that is converted, when it is of an older one and means the same there.
+
+    Raises:
+        MswbError: ``opset-too-old``.
+    """
+    opset = next(one.version for one in proto.opset_import if not one.domain)
+    if opset >= OLDEST:
+        return proto
+    if all(_unchanged(node, opset) for node in every_node(proto.graph.node)):
+        result = ModelProto()
+        result.CopyFrom(proto)
+        next(one for one in result.opset_import if not one.domain).version = OLDEST
+        return result
+    try:
+        if any(node.op_type == "PRelu" for node in every_node(proto.graph.node)):
+            raise ValueError("a slope for each channel, which onnx's version converter leaves without dimensions")
+        return onnx.version_converter.convert_version(proto, OLDEST)
+    except Exception as problem:  # the converter has no base for its errors
+        values = {"opset": opset, "oldest": OLDEST}
+        raise stop("opset-too-old", where=Where(file=path), evidence=plain(str(problem)), values=values) from None
+
+
+def _unchanged(node: NodeProto, opset: int) -> bool:
+    """Whether an operator is the same in the oldest opset that is converted."""
+    try:
+        versions = [onnx.defs.get_schema(node.op_type, one, node.domain).since_version for one in (opset, OLDEST)]
+    except onnx.defs.SchemaError:
+        return False
+    return versions[0] == versions[1]
 
 
 def sorted_nodes(path: str, proto: ModelProto) -> ModelProto:

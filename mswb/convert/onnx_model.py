@@ -56,7 +56,7 @@ class OnnxModel:
 
     Attributes:
         proto: the model without its large weights; its functions are inlined and its nodes sorted.
-        opset: the version of ai.onnx.
+        opset: the version of ai.onnx in the file; ``proto`` is of opset 7 at least.
         types: data type and shape of every tensor that is known, by name.
     """
 
@@ -99,14 +99,20 @@ def load(path: str, keep: Iterable[tuple[str, str]] = (), prepare: Prepare | Non
     onnx_check.versions(path, proto)
     proto = onnx_check.sorted_nodes(path, proto)
     onnx_check.check(path, proto)
+    original = onnx_opset(proto)
+    proto = onnx_check.raised(path, proto)
     if prepare is not None:
         prepare(proto, weights.keys())
     proto = _inlined(proto, set(keep))
-    opset = next(one.version for one in proto.opset_import if one.domain in ("", "ai.onnx"))
     proto = _inferred(proto)
-    model = OnnxModel(path, proto, weights, opset, dict(types_of(proto)))
+    model = OnnxModel(path, proto, weights, original, dict(types_of(proto)))
     onnx_shapes.check(model)
     return model
+
+
+def onnx_opset(proto: ModelProto) -> int:
+    """The version of ONNX's own operators."""
+    return next(int(one.version) for one in proto.opset_import if not one.domain)
 
 
 def _use_short_domain(proto: ModelProto) -> None:

@@ -66,6 +66,11 @@ def _opset(number: int) -> Callable[[ModelProto], None]:
     return change
 
 
+def _ancient(model: ModelProto) -> None:
+    """Before opset 7 a slope of one dimension is one for each channel."""
+    model.CopyFrom(model_of("g (float[n,3,4] x, float[3] s) => (float[n,3,4] y) { y = PRelu(x, s) }", opset=6))
+
+
 def _cycle(model: ModelProto) -> None:
     model.graph.node[0].input[0] = "y"
 
@@ -98,7 +103,7 @@ def weights() -> object:
 BROKEN: dict[str, tuple[Callable[[ModelProto], None], str]] = {
     "no opset": (_without_opset, "does not say its opset"),
     "future opset": (_opset(999), "opset 999"),
-    "ancient opset": (_opset(5), "opset 5"),
+    "ancient opset": (_ancient, "opset 6"),
     "cycle": (_cycle, "circle of 2 nodes"),
     "two writers": (_two_writers, "the name a stands 2 times"),
     "undefined input": (_undefined, "nowhere, which nothing defines"),

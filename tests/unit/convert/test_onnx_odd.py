@@ -89,6 +89,19 @@ def test_a_function_of_the_model(tmp_path: Path) -> None:
     assert calls(converted(saved(model, tmp_path))) == ["Exp", "Add", "Add"]
 
 
+@pytest.mark.parametrize("opset", [1, 6])
+def test_old_opsets_where_the_operators_mean_the_same(opset: int, tmp_path: Path) -> None:
+    text = "g (float[n,3] x) => (float[n,3] y) { a = Transpose<perm = [1, 0]>(x) y = Transpose(a) }"
+    assert calls(converted(saved(model_of(text, opset=opset), tmp_path))) == ["Transpose", "Transpose"]
+
+
+def test_an_old_broadcast_is_rewritten(tmp_path: Path) -> None:
+    text = "g (float[2,3] x, float[2] w) => (float[2,3] y) { y = Add<axis = 0, broadcast = 1>(x, w) }"
+    made = converted(saved(model_of(text, opset=6), tmp_path))
+    assert "Add" in calls(made)
+    assert dict((one.key, one.value) for one in made.user_info)["mswb.opset"] == "6"
+
+
 def test_open_sizes_and_order_of_inputs_are_kept(tmp_path: Path) -> None:
     head = "g (float[n,?,3] b, int64[2] a, float16 c) => (float[n,m,3] d, int64[2] e, float16 f)"
     text = head + "{ d = Neg(b) e = Neg(a) f = Neg(c) }"
