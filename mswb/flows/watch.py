@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mswb.files.followset import FollowSet, Update
+from mswb.files.turns import TURN
 from mswb.findings import Finding, MswbError, stop
 from mswb.flows.open_path import logs_of
 from mswb.flows.rankviews import (
@@ -175,6 +176,7 @@ class RunWatch:
         for update in updates:
             log = self._logs.get(update.path)
             if log is not None:
+                TURN.wait()
                 log.take(update.blocks, update.partial)
                 self._changed.add(update.path)
                 self._version += 1
@@ -225,6 +227,7 @@ class RunWatch:
         """Count old parts of logs for some time."""
         while self._uncounted and not self._stopped.is_set():
             log = self._uncounted[0]
+            TURN.wait()
             log.count()
             self._changed.add(log.path)
             self._version += 1

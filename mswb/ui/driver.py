@@ -18,6 +18,7 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from mswb.files.turns import TURN
 from mswb.ui.pace import Pace
 from mswb.ui.terminal import to_ascii
 from mswb.ui.typeahead import IN_TURN, Typeahead
@@ -66,6 +67,7 @@ def driver_class(pace: Pace, *, ascii_only: bool, gone: Callable[[], None]) -> t
 
         def send_message(self, message: Message) -> None:
             if isinstance(message, IN_TURN):
+                TURN.hold()
                 self._loop.call_soon_threadsafe(self._typeahead.put, message)
             else:
                 super().send_message(message)

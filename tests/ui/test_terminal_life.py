@@ -123,6 +123,22 @@ def test_sixteen_colours(env: dict[str, str], project: Path) -> None:
         assert not re.search(rb"[34]8;[25];", bytes(terminal.received))
 
 
+SCREENS = {
+    "M": ("Machine  ", " memory ", " cores "),
+    "J": ("Jobs ", "esc Close"),
+    "?": ("Help", "launch.new"),
+    ":": ("Search for commands", "launch.new"),
+    "n": ("New launch in", "its arguments"),
+}
+
+
+@pytest.mark.parametrize("key", SCREENS)
+def test_every_screen_draws_on_a_real_terminal(terminal: Terminal, key: str) -> None:
+    terminal.wait_for("q Quit")
+    terminal.type(key)
+    terminal.wait_for(lambda text: all(words in text for words in SCREENS[key]))
+
+
 def test_resizing_again_and_again(terminal: Terminal) -> None:
     terminal.wait_for("q Quit")
     for size in ((200, 50), (80, 24), (60, 15), (120, 40), (20, 5), (160, 45), (80, 24)) * 3:

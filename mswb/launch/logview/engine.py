@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from mswb.files.followset import descriptor_budget
+from mswb.files.turns import TURN
 from mswb.files.watch import Changes, Waker
 from mswb.launch.logview.finding import Ground
 from mswb.launch.logview.model import LogModel
@@ -100,6 +101,8 @@ class LogEngine:
         self._waker.wake()
 
     def _interrupted(self) -> bool:
+        """Asked between two pieces of work, which is also where they wait for their turn."""
+        TURN.wait()
         return self._closed or bool(self._jobs)
 
     def _run(self) -> None:

@@ -193,6 +193,7 @@ class LogModel:
         if changed is not None:
             self.answers.chunks_changed(changed, len(self.order.chunks))
             for number in range(changed, len(self.order.chunks)):
+                late()
                 self._judge(number)
         return True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.screen import ModalScreen, Screen
 
+from mswb.files.turns import TURN
 from mswb.ui import driver
 from mswb.ui.frames import FrameCompositor
 from mswb.ui.pace import Pace
@@ -34,9 +35,9 @@ class Paced(_Base):
         if self._pace is None or self.app.is_headless:
             super()._on_timer_update()
         elif self._gathering is None:
-            self._gathering = asyncio.get_running_loop().call_later(GATHER_S, self._draw)
+            self._gathering = asyncio.get_running_loop().call_later(GATHER_S, self._draw_frame)
 
-    def _draw(self) -> None:
+    def _draw_frame(self) -> None:
         self._gathering = None
         pace = self._pace
         if self.is_running and (pace is None or pace.ready()):
@@ -53,6 +54,7 @@ class Paced(_Base):
         super()._compositor_refresh()
         if pace is not None and pace.sent_bytes > before:
             driver.send(self.app, pace.frame())
+            TURN.give_back()
 
     @property
     def _covered(self) -> bool:
