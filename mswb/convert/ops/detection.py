@@ -276,42 +276,38 @@ def _suppress(node: OnnxNode, b: Builder) -> Value:
     boxes, scores = _floats(num(b, node.input(0))), _floats(num(b, node.input(1)))
     if not node.has(2):
         raise Refused("without max_output_boxes_per_class nothing is ever selected")
-    count = size(b, boxes.value, 1)
+    count, batch, classes = size(b, boxes.value, 1), size(b, boxes.value, 0), size(b, scores.value, 1)
     limit = num(b, node.input(2)).cast("int64").reshape(1).at(0).least(count)
     overlap = num(b, node.input(3)) if node.has(3) else num(b, np.zeros(1, np.float32))
     threshold = overlap.cast(boxes.dtype).reshape(1)
     left = scores.equal(scores) if not node.has(4) else scores > num(b, node.input(4)).cast(scores.dtype).reshape(1)
+    gone = num(b, np.array(-np.inf, scores.dtype))
+    scores = where(left, scores.most(float(np.finfo(scores.dtype).min)), gone)
     bounds = _corners(boxes, bool(node.get("center_point_box", 0)))
-    rounds = arange(limit).reshape(1, 1, -1)
-    nothing = left.cast("int64").largest(2, keep=True) * 0 - 1
-    chosen = nothing + rounds * 0
+    area = (bounds[1] - bounds[0]) * (bounds[3] - bounds[2])
+    places, rounds = arange(count).reshape(1, 1, -1), arange(limit).reshape(1, 1, -1)
+    first = arange(batch).reshape(-1, 1, 1) * count
+    chosen = (first + arange(classes).reshape(1, -1, 1) + rounds) * 0 - 1
 
     def go_on(state: list[Num], fixed: list[Num]) -> Num:
-        step, left, _ = state
-        return (step < fixed[6]) & left.cast("int32").reshape(-1).largest(0).equal(1)
+        return (state[0] < fixed[-1]) & state[3].equal(1)
 
     def select(state: list[Num], fixed: list[Num]) -> list[Num]:
-        (step, left, chosen), (scores, *bounds, threshold, _, places, rounds) = state, fixed
-        lowest = num(step.b, np.array(-np.inf, scores.dtype))
-        best = _argmax(where(left, scores.most(float(np.finfo(scores.dtype).min)), lowest)).expand(-1)
-        picked = places.equal(best) & left
-        zero = num(step.b, np.array(0.0, scores.dtype))
-        own = [where(picked, bound, zero).sum(2, keep=True) for bound in bounds]
+        (step, scores, chosen, _), (*bounds, area, threshold, places, rounds, first, _) = state, fixed
+        gone = num(step.b, np.array(-np.inf, scores.dtype))
+        best = _argmax(scores).expand(-1)
+        found = scores.largest(2, keep=True) > gone
+        own = [bound.reshape(-1).take(first + best, 0) for bound in (*bounds, area)]
         wide = bounds[1].least(own[1]) - bounds[0].most(own[0])
         tall = bounds[3].least(own[3]) - bounds[2].most(own[2])
-        shared = wide * tall
-        area = (bounds[1] - bounds[0]) * (bounds[3] - bounds[2])
-        own_area = (own[1] - own[0]) * (own[3] - own[2])
-        union = area + own_area - shared
-        real = (wide > 0.0) & (tall > 0.0) & (area > 0.0) & (own_area > 0.0) & (union > 0.0)
-        gone = picked | (real & (shared / where(real, union, zero + 1.0) > threshold))
-        any_left = left.cast("int32").largest(2, keep=True).equal(1)
-        chosen = where(rounds.equal(step) & any_left, best, chosen)
-        return [step + 1, left & ~gone, chosen]
+        shared = wide.most(0.0) * tall.most(0.0)
+        over = shared / (area + own[4] - shared) > threshold
+        scores = where(over | places.equal(best), gone, scores)
+        chosen = where(rounds.equal(step) & found, best, chosen)
+        return [step + 1, scores, chosen, found.cast("int32").reshape(-1).largest(0)]
 
-    places = arange(count).reshape(1, 1, -1)
-    fixed = [scores, *bounds, threshold, limit, places, rounds]
-    found = repeat(b, [num(b, np.array(0, np.int64)), left, chosen], fixed, go_on, select)[2]
+    state = [num(b, np.array(0, np.int64)), scores, chosen, num(b, np.array(1, np.int32))]
+    found = repeat(b, state, [*bounds, area, threshold, places, rounds, first, limit], go_on, select)[2]
     at = b.op("NonZero", (found >= 0).value, dtype="int64", shape=(None, 3))
     box = b.op("GatherNd", found.value, at, dtype="int64", shape=(None,))
     pairs = num(b, at).take(num(b, np.array([0, 1])), 1)

@@ -17,7 +17,7 @@ from mswb.convert.onnx_node import Lower, OnnxNode, Refused
 
 _WIDE: Mapping[str, str] = {"float16": "float32", "float32": "float32", "float64": "float64"}
 Activation = Callable[[Num], Num]
-UNROLLED = 64
+UNROLLED = 32
 """The most steps that are written out; more are a loop."""
 
 
