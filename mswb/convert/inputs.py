@@ -33,13 +33,15 @@ THROUGH = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Fla
 @dataclass(frozen=True, slots=True)
 class Declared:
     """An input of a model: its sizes are numbers, or keys of free dimensions. ``below``: what it indexes has so many
-    entries; 0 when it is no index. ``ranked`` is False where the model says nothing of its shape."""
+    entries; 0 when it is no index. ``ranked`` is False where the model says nothing of its shape; ``divides``: whole
+    numbers are divided by it."""
 
     name: str
     dtype: str
     dims: tuple[int | str, ...]
     below: int = 0
     ranked: bool = True
+    divides: bool = False
 
 
 def declared(proto: ModelProto, skip: Sequence[str] = ()) -> tuple[Declared, ...]:
@@ -60,8 +62,10 @@ def _declared(graph: GraphProto, value: Any) -> Declared:
     if not tensor.HasField("shape"):
         dims = [f"{OPEN}{value.name}:0", f"{OPEN}{value.name}:1"]
     dtype = dtype_name(tensor.elem_type)
-    below = _entries(graph, value.name) if np.dtype(_numpy(dtype)).kind in "iu" else 0
-    return Declared(value.name, dtype, tuple(dims), below, tensor.HasField("shape"))
+    is_whole = np.dtype(_numpy(dtype)).kind in "iu"
+    below = _entries(graph, value.name) if is_whole else 0
+    divides = is_whole and _divides(graph, value.name)
+    return Declared(value.name, dtype, tuple(dims), below, tensor.HasField("shape"), divides)
 
 
 def _numpy(dtype: str) -> str:
@@ -75,16 +79,29 @@ def _entries(graph: GraphProto, name: str) -> int:
         dims = value.type.tensor_type.shape.dim
         if all(dim.HasField("dim_value") for dim in dims):
             sizes.setdefault(value.name, tuple(dim.dim_value for dim in dims))
-    same, found = {name}, list[int]()
+    same, found = _same(graph, name), list[int]()
     for node in graph.node:
-        if node.op_type in THROUGH and node.input and node.input[0] in same:
-            same.update(node.output)
         table, index = TABLES.get((node.domain, node.op_type), (0, 0))
         if index and len(node.input) > index and node.input[index] in same and sizes.get(node.input[table]):
             dims = sizes[node.input[table]]
             axis = next((one.i for one in node.attribute if one.name == "axis"), 0)
             found += [dims[axis]] if -len(dims) <= axis < len(dims) else []
     return min(found, default=0)
+
+
+def _same(graph: GraphProto, name: str) -> set[str]:
+    """The tensors that hold the numbers of this one."""
+    same = {name}
+    for node in graph.node:
+        if node.op_type in THROUGH and node.input and node.input[0] in same:
+            same.update(node.output)
+    return same
+
+
+def _divides(graph: GraphProto, name: str) -> bool:
+    """Whether something is divided by this tensor, where 0 has no result."""
+    same = _same(graph, name)
+    return any(node.op_type in ("Div", "Mod") and node.input[1] in same for node in graph.node if len(node.input) > 1)
 
 
 def sizes(inputs: Sequence[Declared]) -> Iterator[dict[str, int]]:
@@ -99,9 +116,16 @@ def sizes(inputs: Sequence[Declared]) -> Iterator[dict[str, int]]:
         yield named
 
 
-def random(inputs: Sequence[Declared], chosen: Mapping[str, int], seed: int) -> dict[str, Array]:
-    """Random content for every input; the same for the same seed, whatever other inputs there are."""
-    return {one.name: _random(one, _shape(one, chosen), seed) for one in inputs}
+def random(
+    inputs: Sequence[Declared], chosen: Mapping[str, int], seed: int, *, positive: bool = False
+) -> dict[str, Array]:
+    """Random content for every input; the same for the same seed, whatever other inputs there are.
+
+    Args:
+        positive: no number is negative, for models that take a logarithm or a root of what they are given.
+    """
+    found = {one.name: _random(one, _shape(one, chosen), seed) for one in inputs}
+    return {name: np.abs(array) if positive and array.dtype.kind == "f" else array for name, array in found.items()}
 
 
 def _shape(one: Declared, chosen: Mapping[str, int]) -> tuple[int, ...]:
@@ -118,7 +142,8 @@ def _random(one: Declared, shape: tuple[int, ...], seed: int) -> Array:
         return (noise.standard_normal(shape) + 1j * noise.standard_normal(shape)).astype(dtype)
     if dtype.kind in "iu":
         low, high = (0, one.below or 10) if dtype.itemsize > 1 or one.below else _all(dtype)
-        return noise.integers(low, high, shape).astype(dtype)
+        numbers = noise.integers(low, high, shape)
+        return np.where(numbers == 0, 1, numbers).astype(dtype) if one.divides else numbers.astype(dtype)
     return np.asarray(noise.standard_normal(shape)).astype(dtype)
 
 

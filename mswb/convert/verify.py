@@ -168,23 +168,37 @@ def _cases(numbers: Numbers) -> list[Case]:
     source, options = numbers.source, numbers.options
     declared = given.declared(source.proto, [*source.weights, *options.frozen])
     frozen = _frozen(source, options)
-    if options.inputs_file:
-        tried = iter([given.from_file(options.inputs_file, declared)])
-    else:
-        tried = (given.random(declared, sizes, options.seed + at) for at, sizes in enumerate(given.sizes(declared)))
     cases: list[Case] = []
     reason = ""
-    for one in tried:
-        inputs = {**one, **frozen}
-        expected, problem = _expected(numbers, inputs)
-        reason = reason or problem
-        if not problem:
-            cases.append(Case(inputs, expected))
+    for ways in _tried(declared, options):
+        for one in ways:
+            inputs = {**one, **frozen}
+            expected, problem = _expected(numbers, inputs)
+            reason = reason or problem
+            if not problem and (_tells(expected) or one is ways[-1]):
+                cases.append(Case(inputs, expected))
+                break
         if len(cases) >= options.shapes:
             break
     if not cases:
         raise stop("verify-inputs", where=Where(file=source.path), values={"reason": reason or "there are none"})
     return cases
+
+
+def _tried(declared: Sequence[given.Declared], options: Options) -> Iterator[list[dict[str, Array]]]:
+    """Inputs at one set of sizes after another; each in the ways that are tried until the results tell something."""
+    if options.inputs_file:
+        yield [given.from_file(options.inputs_file, declared)]
+        return
+    for at, sizes in enumerate(given.sizes(declared)):
+        seed = options.seed + at
+        yield [given.random(declared, sizes, seed, positive=positive) for positive in (False, True)]
+
+
+def _tells(expected: Mapping[str, Array]) -> bool:
+    """Whether some result is a number."""
+    arrays = [array for array in expected.values() if array.size]
+    return any(array.dtype.kind not in "fc" or bool(np.isfinite(array).any()) for array in arrays)
 
 
 def _frozen(source: OnnxModel, options: Options) -> dict[str, Array]:

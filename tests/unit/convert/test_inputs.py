@@ -66,6 +66,18 @@ def test_bytes_have_their_whole_range(number: int, low: int, high: int) -> None:
     assert (found.min(), found.max()) == (low, high)
 
 
+def test_nothing_is_divided_by_zero() -> None:
+    inputs = [helper.make_tensor_value_info(name, TensorProto.UINT8, [9000]) for name in ("x", "by")]
+    nodes = [helper.make_node("Identity", ["by"], ["b"]), helper.make_node("Div", ["x", "b"], ["y"])]
+    found = random(declared(model(inputs, nodes)), {}, 0)
+    assert found["by"].all() and not found["x"].all()
+
+
+def test_numbers_that_are_not_negative() -> None:
+    found = random(declared(FREE), next(sizes(declared(FREE))), 0, positive=True)
+    assert (found["x"] >= 0).all() and found["x"].dtype == np.float32 and found["mask"].dtype == np.bool_
+
+
 def test_weights_are_no_inputs() -> None:
     proto = model(
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("x", "w", "large")],
