@@ -232,7 +232,7 @@ def _rotary_embedding(node: OnnxNode, b: Builder) -> Value:
     parts += rest
     result = parts[0]
     if len(parts) > 1:
-        result = b.op("Concat", b.tuple(parts), 3, dtype=x.dtype, shape=(*x.shape[:3], whole))
+        result = b.op("Concat", b.tuple(parts), 3, dtype=x.dtype, shape=(*(x.shape or ())[:3], whole))
     if flat:
         return sizes.reshape(b, result, [sizes.size(b, given, at) for at in range(3)])
     return b.transpose(result, (0, 2, 1, 3))
