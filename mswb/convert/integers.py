@@ -5,7 +5,6 @@ value of the graph where only the run tells; what is known stays known through a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -99,8 +98,10 @@ def pick(b: Builder, vector: Ints, at: Ints) -> Ints:
 
 def product(b: Builder, parts: Sequence[Ints | int]) -> Ints:
     """The product of sizes; 1 of none."""
-    start: Ints = np.array(1, np.int64)
-    return reduce(lambda one, other: calc(b, "Mul", one, other), map(_ints, parts), start)
+    result: Ints = np.array(1, np.int64)
+    for part in parts:
+        result = calc(b, "Mul", result, part)
+    return result
 
 
 def _ints(one: Ints | int) -> Ints:
@@ -110,8 +111,9 @@ def _ints(one: Ints | int) -> Ints:
 def vector(b: Builder, parts: Sequence[Ints | int]) -> Ints:
     """Numbers and vectors behind one another."""
     ready = [np.asarray(one, np.int64).reshape(-1) if not isinstance(one, Value) else _flat(b, one) for one in parts]
-    if all(not isinstance(one, Value) for one in ready):
-        return np.concatenate([np.zeros(0, np.int64), *(one for one in ready if not isinstance(one, Value))])
+    known = [one for one in ready if not isinstance(one, Value)]
+    if len(known) == len(ready):
+        return np.asarray(np.concatenate([np.zeros(0, np.int64), *known]))
     kept = [one for one in ready if isinstance(one, Value) or one.size]
     sizes = [shape_of(one) for one in kept]
     length = None if any(not size or size[0] is None for size in sizes) else sum(size[0] or 0 for size in sizes if size)
@@ -122,17 +124,17 @@ def vector(b: Builder, parts: Sequence[Ints | int]) -> Ints:
 
 def _flat(b: Builder, one: Value) -> Ints:
     if one.array is not None:
-        return one.array.reshape(-1).astype(np.int64)
+        return np.asarray(one.array.reshape(-1), np.int64)
     return one if one.rank == 1 else b.reshape(one, (1,))
 
 
-def arange(b: Builder, count: Ints | int) -> Ints:
-    """0, 1, ... before ``count``."""
-    count = _ints(count)
-    known = content(count)
+def arange(b: Builder, until: Ints | int) -> Ints:
+    """0, 1, ... before ``until``."""
+    until = _ints(until)
+    known = content(until)
     if known is not None:
         return np.arange(int(known), dtype=np.int64)
-    scalar = b.op("TensorToScalar", as_value(b, count), dtype="int", attributes={})
+    scalar = b.op("TensorToScalar", as_value(b, until), dtype="int", attributes={})
     return b.op("Range", 0, scalar, 1, LONGEST_RANGE, dtype="int64", shape=(None,))
 
 
@@ -161,6 +163,11 @@ def length(ints: Ints, what: str) -> int:
         freeze = ints.name if isinstance(ints, Value) else ""
         raise Refused(f"how many {what} there are is only known when the model runs", nearest="--freeze", freeze=freeze)
     return shape[0]
+
+
+def count(b: Builder, vector: Ints) -> Ints:
+    """How many numbers a vector has."""
+    return dim(b, vector, 0) if isinstance(vector, Value) else np.array(vector.size, np.int64)
 
 
 def spread(b: Builder, defaults: Ints, places: Ints, numbers: Ints) -> Ints:

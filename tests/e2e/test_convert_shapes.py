@@ -40,6 +40,12 @@ CASES: dict[str, tuple[str, Sequence[Sequence[Any]]]] = {
         "(float[a,b,c] x) => (y) {s = Constant <value_ints=[0,0,1,-1]> () y = Reshape(x, s)}",
         [(x,) for x in X3],
     ),
+    "a shape put together": (
+        "(float[a,b,c] x) => (y) {s = Shape(x) i = Constant <value_int=0> () n = Gather(s, i) "
+        "z = Constant <value_ints=[0]> () m = Unsqueeze(n, z) k = Constant <value_ints=[-1]> () "
+        "w = Concat <axis=0> (m, k) y = Reshape(x, w)}",
+        [(x,) for x in X3],
+    ),
     "transpose": ("(float[a,b,c] x) => (y) {y = Transpose <perm=[2,0,1]> (x)}", [(x,) for x in X3]),
     "squeeze": (
         "(float[a,b,c,d] x, int64[2] s) => (y) {y = Squeeze(x, s)}",
@@ -126,6 +132,11 @@ CASES: dict[str, tuple[str, Sequence[Sequence[Any]]]] = {
         "i = Constant <value_ints=[2]> () d = Constant <value_ints=[-1]> () y = Slice(x, s, e, i, d)}",
         [(x,) for x in X3],
     ),
+    "slice back from behind the end": (
+        "(float[a,b,c] x) => (y) {s = Constant <value_ints=[4]> () e = Constant <value_ints=[0]> () "
+        "i = Constant <value_ints=[1]> () d = Constant <value_ints=[-1]> () y = Slice(x, s, e, i, d)}",
+        [(x,) for x in X3],
+    ),
     "one hot": (
         "(int64[a] i, int64 d, float[2] v) => (y) {y = OneHot <axis=0> (i, d, v)}",
         [(_n(0, -1, 7), np.int64(3), _of(2)), (_n(1), np.int64(5), _of(2))],
@@ -145,11 +156,11 @@ CASES: dict[str, tuple[str, Sequence[Sequence[Any]]]] = {
     ),
     "different ones": (
         "(float[a] x) => (y, i, r, c) {y, i, r, c = Unique <sorted=0> (x)}",
-        [(np.float32([2, 1, 1, 3, 2]),), (np.float32([5, 5]),)],
+        [(np.array([2, 1, 1, 3, 2], np.float32),), (np.array([5, 5], np.float32),)],
     ),
     "different rows": (
         "(float[a,b] x) => (y, i, r, c) {y, i, r, c = Unique <axis=0> (x)}",
-        [(np.float32([[2, 1], [1, 3], [2, 1]]),), (np.float32([[5, 5, 1]]),)],
+        [(np.array([[2, 1], [1, 3], [2, 1]], np.float32),), (np.array([[5, 5, 1]], np.float32),)],
     ),
     "sequences turned round": (
         "(float[a,b] x, int64[b] n) => (y) {y = ReverseSequence (x, n)}",
@@ -189,7 +200,7 @@ def _model(text: str, inputs: Sequence[Any]) -> onnx.ModelProto:
     model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 19]> g {head} => () {body}')
     model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
     given = dict(zip((value.name for value in model.graph.input), map(np.asarray, inputs), strict=True))
-    found = ReferenceEvaluator(model).run(None, given)
+    found = [np.asarray(one) for one in ReferenceEvaluator(model).run(None, given)]
     types = [(onnx.helper.np_dtype_to_tensor_dtype(one.dtype), [None] * one.ndim) for one in found]
     made = [onnx.helper.make_tensor_value_info(name, *kind) for name, kind in zip(names, types, strict=True)]
     del model.graph.output[:]

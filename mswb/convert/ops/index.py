@@ -69,7 +69,8 @@ def _gather_at(b: Builder, value: Value, places: Value, shape: tuple[int | None,
 def _points(b: Builder, value: Value, given: Value, first: int) -> tuple[Ints, int]:
     """Index tuples, counted from the front, into the dimensions from ``first`` on; and their length."""
     if given.shape is None or given.shape[-1] is None:
-        raise Refused("how long the index tuples are is only known when the model runs", freeze=given.name)
+        what = "how long the index tuples are is only known when the model runs"
+        raise Refused(what, nearest="--freeze", freeze=given.name)
     count = given.shape[-1]
     if value.rank is None:
         raise Refused("the rank of the data is only known when the model runs")
@@ -104,7 +105,7 @@ def _put(b: Builder, value: Value, places: Value, updates: Value, how: str) -> V
     primitive = _SCATTER.get(how)
     if primitive is None:
         raise Refused(f"reduction {how}", attribute="reduction")
-    attributes = None if primitive == "TensorScatterAdd" else {}
+    attributes: dict[str, int] | None = None if primitive == "TensorScatterAdd" else {}
     return b.op(primitive, value, places, updates, shape=value.shape, attributes=attributes)
 
 
@@ -145,30 +146,27 @@ def _tensor_scatter(node: OnnxNode, b: Builder) -> Value:
 def _slice(node: OnnxNode, b: Builder) -> Value:
     value, rank = node.input(0), node.rank()
     starts, ends = ints.given(node, b, "starts", 1), ints.given(node, b, "ends", 2)
+    places: Ints
     axes, steps = ints.given(node, b, "axes", 3), ints.given(node, b, "steps", 4)
     if starts is None or ends is None:
         raise Refused("starts or ends are missing")
-    if axes is None:
-        places: Ints = np.arange(ints.length(starts, "starts"))
-    else:
-        places = ints.from_front(b, axes, rank)
-    if steps is None:
-        steps = np.ones(ints.length(places, "axes"), np.int64)
+    places = ints.arange(b, ints.count(b, starts)) if axes is None else ints.from_front(b, axes, rank)
     if isinstance(places, Value):
         none = np.zeros(rank, np.int64)
         starts = ints.spread(b, none, places, starts)
         ends = ints.spread(b, none + np.iinfo(np.int64).max, places, ends)
-        steps = ints.spread(b, none + 1, places, steps)
+        steps = None if steps is None else ints.spread(b, none + 1, places, steps)
         places = np.arange(rank)
-    rows = [
-        (axis, *(ints.item(b, one, at) for one in (starts, ends, steps))) for at, axis in enumerate(places.tolist())
-    ]
-    known = {row[0]: tuple(int(one) for one in row[1:]) for row in rows if not any(map(_open, row[1:]))}
+    if steps is None:
+        steps = np.ones(len(places), np.int64)
+    rows = {axis: [ints.item(b, one, at) for one in (starts, ends, steps)] for at, axis in enumerate(places.tolist())}
+    known = {axis: [int(np.asarray(one)) for one in row] for axis, row in rows.items() if not any(map(_open, row))}
+    known = {axis: row for axis, row in known.items() if _sure(value, axis, *row)}
     if known:
         value = _strided(b, value, known)
-    for axis, *row in rows:
+    for axis, (start, end, step) in rows.items():
         if axis not in known:
-            value = _cut(b, value, axis, *row)
+            value = _cut(b, value, axis, start, end, step)
     return value
 
 

@@ -36,6 +36,9 @@ def _top_k(node: OnnxNode, b: Builder) -> list[Value | None]:
     count = ints.given(node, b, "k", 1)
     if count is None:
         raise Refused("k is missing")
+    number, size = ints.content(count), (value.shape or (None,))[axis]
+    if number is not None and size is not None and number.item() > size:
+        raise Refused(f"k is {number.item()} of {size} elements")
     last = [*(at for at in range(rank) if at != axis), axis]
     back = [last.index(at) for at in range(rank)]
     rows = b.transpose(value, last)

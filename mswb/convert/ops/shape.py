@@ -24,15 +24,11 @@ def _reshape(node: OnnxNode, b: Builder) -> Value:
         raise Refused("the shape is missing")
     if node.get("allowzero", 0):
         return _to(b, value, wanted)
-    known, count = ints.content(wanted), ints.shape_of(wanted)
+    known = ints.content(wanted)
     if known is not None and value.rank is not None:
         kept = [ints.dim(b, value, at) if size == 0 else size for at, size in enumerate(known.tolist())]
-        return ints.reshape(b, value, kept) if -1 not in known else _to(b, value, ints.vector(b, kept))
-    own = ints.all_dims(b, value)
-    if count is None or count[0] is None:
-        places: Ints = ints.arange(b, ints.item(b, b.shape_of(wanted), 0)) if isinstance(wanted, Value) else own
-    else:
-        places = np.arange(count[0])
+        return ints.reshape(b, value, kept)
+    own, places = ints.all_dims(b, value), ints.arange(b, ints.count(b, wanted))
     last = ints.calc(b, "Sub", value.rank if value.rank is not None else ints.dim(b, b.shape_of(value), 0), 1)
     if ints.content(last) is not None and int(np.asarray(ints.content(last))) < 0:
         return _to(b, value, wanted)
