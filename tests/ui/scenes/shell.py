@@ -117,7 +117,7 @@ SCENES = {
     "drawer_empty": drawer(tuple, ()),
     "drawer_ascii": drawer(tasks, RUNS, options={"ascii": True}),
     "palette": after("ctrl+p"),
-    "palette_search": after("ctrl+p", *"stop"),
+    "palette_search": after("ctrl+p", *"port-in-use"),  # matches little else, whatever the catalogue becomes
     "notices": notices(
         ("Copied the finding to the clipboard and ~/.local/state/mswb/clip.txt", "information"),
         ("run 20261130_040000_9 had lost its supervisor; ended: 4711 python", "warning"),
