@@ -35,8 +35,8 @@ class ConvertPane(InventoryPane):
             "此处没有模型（ONNX、MindIR、MindSpore Lite、AIR、昇腾 OM）。",
         ),
         (
-            "Enter looks into a model, L checks a MindIR; convert and verify come later.",
-            "Enter 查看模型内容，L 检查 MindIR；转换与校验将在后续版本提供。",
+            "Enter looks into a model, L checks a MindIR; mswb convert --input_file FILE converts.",
+            "Enter 查看模型内容，L 检查 MindIR；转换请用 mswb convert --input_file FILE。",
         ),
     )
 
