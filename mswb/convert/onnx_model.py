@@ -95,6 +95,8 @@ def load(path: str, keep: Iterable[tuple[str, str]] = (), prepare: Prepare | Non
             raise as_error(path, damage, sniff.KINDS["onnx"]) from None
         except Exception as problem:  # protobuf's own error has no public base
             raise stop("not-a-model", where=Where(file=path), values={"reason": str(problem)}) from None
+    if not _is_text(proto):
+        raise stop("not-a-model", where=Where(file=path), values={"reason": "a name in it is not UTF-8"})
     _use_short_domain(proto)
     onnx_check.versions(path, proto)
     proto = onnx_check.sorted_nodes(path, proto)
@@ -108,6 +110,21 @@ def load(path: str, keep: Iterable[tuple[str, str]] = (), prepare: Prepare | Non
     model = OnnxModel(path, proto, weights, original, dict(types_of(proto)))
     onnx_shapes.check(model)
     return model
+
+
+def _is_text(message: Any) -> bool:
+    """Whether all names in a message are text; the protobuf package gives bytes for those that are not."""
+    for kind, content in message.ListFields():
+        if kind.type == kind.TYPE_STRING:
+            if not all(isinstance(one, str) for one in ([content] if isinstance(content, (str, bytes)) else content)):
+                return False
+        elif kind.type == kind.TYPE_MESSAGE and not all(map(_is_text, _several(content))):
+            return False
+    return True
+
+
+def _several(content: Any) -> Iterable[Any]:
+    return (content,) if hasattr(content, "ListFields") else content
 
 
 def onnx_opset(proto: ModelProto) -> int:

@@ -180,7 +180,13 @@ class Lowering:
                 self._node(node, builder, types)
 
     def _node(self, proto: NodeProto, builder: Builder, types: Mapping[str, tuple[str, Shape | None]]) -> None:
-        node = self._read(proto, types)
+        try:
+            node = self._read(proto, types)
+        except (KeyError, TypeError, ValueError):  # a tensor in an attribute has a data type that there is not
+            self.block("unsupported-form", plain(proto.name), plain(proto.op_type), "an attribute can't be read")
+            self.values |= {name: Value(name) for name in proto.output}
+            self._guesses.update(proto.output)
+            return
         builder.scope = plain(proto.name or proto.op_type)
         folded = self._folded(proto, node)
         if folded is not None:
@@ -201,9 +207,10 @@ class Lowering:
             if not guessed:
                 self.block("unsupported-form", node.name, name, refused.reason, refused.nearest, refused.freeze)
             self._unknown(node)
-        except (KeyError, TypeError, ValueError, AssertionError):
-            if not guessed:  # behind a node that is blocked, nothing is known of a value
-                raise
+        except Exception as problem:  # an entry counts on what ONNX promises of its operator; a damaged model breaks it
+            if not guessed:
+                reason = f"it is not as ONNX defines it ({type(problem).__name__}: {plain(str(problem))[:200]})"
+                self.block("unsupported-form", node.name, name, reason)
             self._unknown(node)
 
     def _read(self, proto: NodeProto, types: Mapping[str, tuple[str, Shape | None]]) -> OnnxNode:

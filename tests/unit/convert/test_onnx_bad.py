@@ -9,9 +9,13 @@ from pathlib import Path
 
 import onnx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from onnx import ModelProto, helper
 
 from mswb.cli.app import run
+from mswb.convert import to_mindir
+from mswb.findings import MswbError
 from tests.unit.convert.onnx_models import model_of, outside, placed, saved, small, weighted
 
 
@@ -203,3 +207,34 @@ def test_external_data_at_no_number(offset: str, tmp_path: Path, capsys: pytest.
     path = placed(tmp_path, "data.bin", offset=offset)
     (tmp_path / "data.bin").write_bytes(bytes(16384))
     assert "no number" in refused(path, capsys)
+
+
+def test_names_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(small(), tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"Neg", b"N\xb8g"))
+    assert "not UTF-8" in refused(path, capsys)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_damage_is_named(data: st.DataObject, tmp_path: Path) -> None:
+    """Bytes that are changed, cut out or put in: an error that names it, a refusal, or a model; nothing else."""
+    whole = bytearray(model_of(SMALL_LOOP).SerializeToString())
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(whole) - 1))
+        whole[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    path = tmp_path / "net.onnx"
+    path.write_bytes(whole)
+    try:
+        to_mindir.convert(str(path))
+    except MswbError as stopped:
+        assert stopped.exit_code == 2 and stopped.finding.title
+
+
+SMALL_LOOP = """g (float[n,3] x, int64 most, bool c) => (float[n,3] y, float[n,3] z) {
+    z = Conv<kernel_shape = [1]>(x, x)
+    y = Loop(most, c, x) <body = b (int64 i, bool k, float[n,3] v) => (bool k2, float[n,3] v2) {
+        k2 = Identity(k)
+        v2 = Add(v, x)
+    }>
+}"""
