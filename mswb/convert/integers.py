@@ -208,9 +208,10 @@ def reshape(b: Builder, value: Value, sizes: Sequence[Ints | int]) -> Value:
 
 def take(b: Builder, value: Value, axis: int, places: Ints) -> Value:
     """The slices of a value along an axis at these places, in their order."""
+    taken = shape_of(places)
     shape = None
-    if value.shape is not None:
-        shape = (*value.shape[:axis], *(shape_of(places) or (None,)), *value.shape[axis + 1 :])
+    if value.shape is not None and taken is not None:
+        shape = (*value.shape[:axis], *taken, *value.shape[axis + 1 :])
     return b.op("Gather", value, places, axis, 0, shape=shape)
 
 

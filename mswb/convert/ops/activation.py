@@ -129,19 +129,18 @@ def _axes(node: OnnxNode) -> tuple[int, ...]:
     return tuple(range(node.axis(1) if node.rank() > 1 else 0, node.rank()))
 
 
-def _softmax(node: OnnxNode, b: Builder) -> Value:
-    """MindSpore's own where one axis is meant; where a row holds NaN or is infinite, what is added makes it NaN."""
-    given, axes = node.input(0), _axes(node)
-    x = as_float(b, given)
-    if len(axes) == 1:
-        top = b.op("ReduceMax", x, axes, True, shape=_kept(x, axes))
-        found = b.op("Softmax", x, axes, shape=x.shape)
-        total = b.op("ReduceSum", found, axes, True, False, shape=_kept(x, axes))
-        odd = call(b, "Add", call(b, "Sub", top, top), call(b, "Mul", total, 0))
-        return b.cast(call(b, "Add", found, odd), given.dtype)
+def softmax(b: Builder, x: Value, axes: tuple[int, ...]) -> Value:
+    """exp(x - m) / sum(exp(x - m)) with m the maximum along the axes.
+
+    MindSpore's own lets a row that is -inf throughout spoil the rows behind it.
+    """
     raised = call(b, "Exp", _below_maximum(b, x, axes))
-    total = b.op("ReduceSum", raised, axes, True, False, shape=_kept(x, axes))
-    return b.cast(call(b, "Div", raised, total), given.dtype)
+    return call(b, "Div", raised, b.op("ReduceSum", raised, axes, True, False, shape=_kept(x, axes)))
+
+
+def _softmax(node: OnnxNode, b: Builder) -> Value:
+    given = node.input(0)
+    return b.cast(softmax(b, as_float(b, given), _axes(node)), given.dtype)
 
 
 def _log_softmax(node: OnnxNode, b: Builder) -> Value:

@@ -63,18 +63,23 @@ def _mod(node: OnnxNode, b: Builder) -> Value:
     cut = bool(node.get("fmod", 0))
     if first.dtype in ("int64", "uint32", "uint64"):
         return _long_mod(b, first, second, cut)
-    if not cut and not _integer(first):
-        raise Refused("of floats ONNX defines Mod with fmod=1 only", attribute="fmod", nearest="set fmod to 1")
-    return call(b, "TruncateMod" if cut else "FloorMod", first, second)
+    if cut or not _integer(first):
+        rest = call(b, "TruncateMod", first, second)
+        return rest if cut else _with_sign(b, rest, second)
+    return call(b, "FloorMod", first, second)
 
 
 def _long_mod(b: Builder, first: Value, second: Value, cut: bool) -> Value:
-    """x - y * (x / y), and one y more where the signs differ: MindSpore's own goes by way of doubles."""
+    """x - y * (x / y): MindSpore's own goes by way of doubles."""
     rest = call(b, "Sub", first, call(b, "Mul", second, call(b, "RealDiv", first, second)))
-    if cut or first.dtype != "int64":
-        return rest
-    differ = call(b, "Less", call(b, "Mul", call(b, "Sign", rest), call(b, "Sign", second)), 0)
-    return select(b, differ, call(b, "Add", rest, second), rest)
+    return rest if cut or first.dtype != "int64" else _with_sign(b, rest, second)
+
+
+def _with_sign(b: Builder, rest: Value, divisor: Value) -> Value:
+    """A remainder that has the dividend's sign, as the one that has the divisor's."""
+    below = call(b, "LogicalAnd", call(b, "Less", rest, 0), call(b, "Greater", divisor, 0))
+    above = call(b, "LogicalAnd", call(b, "Greater", rest, 0), call(b, "Less", divisor, 0))
+    return select(b, call(b, "LogicalOr", below, above), call(b, "Add", rest, divisor), rest)
 
 
 def _abs(node: OnnxNode, b: Builder) -> Value:
@@ -145,6 +150,8 @@ def _cast_like(node: OnnxNode, b: Builder) -> Value:
 def _bit_cast(node: OnnxNode, b: Builder) -> Value:
     """The same bits as another type: between integers of one size that is a cast."""
     value, wanted = node.input(0), dtype_name(int(node.get("to", 0)))
+    if (value.dtype, wanted) in (("bool", "uint8"), ("bool", "int8")):
+        return b.cast(value, wanted)
     if value.dtype != wanted and not (_integer(value) and wanted and np.dtype(wanted).kind in "iu"):
         raise Refused(f"MindSpore can't read the bits of {value.dtype} as {wanted or 'that type'}", attribute="to")
     return b.cast(value, wanted)
