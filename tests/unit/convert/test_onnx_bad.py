@@ -216,7 +216,7 @@ def test_names_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
+@given(data=st.data())
 def test_any_damage_is_named(data: st.DataObject, tmp_path: Path) -> None:
     """Bytes that are changed, cut out or put in: an error that names it, a refusal, or a model; nothing else."""
     whole = bytearray(model_of(SMALL_LOOP).SerializeToString())
@@ -232,7 +232,7 @@ def test_any_damage_is_named(data: st.DataObject, tmp_path: Path) -> None:
 
 
 SMALL_LOOP = """g (float[n,3] x, int64 most, bool c) => (float[n,3] y, float[n,3] z) {
-    z = Conv<kernel_shape = [1]>(x, x)
+    z = Softmax<axis = -1>(x)
     y = Loop(most, c, x) <body = b (int64 i, bool k, float[n,3] v) => (bool k2, float[n,3] v2) {
         k2 = Identity(k)
         v2 = Add(v, x)
