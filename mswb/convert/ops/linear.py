@@ -10,10 +10,16 @@ from mswb.convert.graph import Builder, Shape, Value
 from mswb.convert.onnx_node import Lower, OnnxNode, Refused
 from mswb.convert.ops.exact import broadcast
 
+_SIGNED: Mapping[str, str] = {"uint32": "int64", "uint64": "int64"}
+"""What has no kernel and the type in which the same products, cut to its bits, come out."""
+
 
 def matmul(b: Builder, x: Value, y: Value) -> Value:
     """The product as numpy's matmul has it, of any ranks."""
-    if x.rank == 2 and y.rank == 2 and x.dtype not in ("uint32", "uint64"):
+    if x.dtype in _SIGNED:
+        signed = (b.cast(one, _SIGNED[x.dtype]) for one in (x, y))
+        return b.cast(matmul(b, *signed), x.dtype)
+    if x.rank == 2 and y.rank == 2:
         assert x.shape is not None and y.shape is not None
         return b.op("MatMul", x, y, False, False, shape=(x.shape[0], y.shape[1]))
     return b.op("MatMulExt", x, y, shape=_product_shape(x.shape, y.shape))
@@ -34,7 +40,8 @@ def _matmul(node: OnnxNode, b: Builder) -> Value:
 
 def _gemm(node: OnnxNode, b: Builder) -> Value:
     """alpha * A' * B' + beta * C."""
-    first, second = node.input(0), node.input(1)
+    own = node.input(0).dtype
+    first, second = (b.cast(node.input(at), _SIGNED.get(own, own)) for at in (0, 1))
     turned = [bool(node.get(name, 0)) for name in ("transA", "transB")]
     rows, columns = (
         None if one.shape is None else one.shape[at ^ turn]
@@ -42,9 +49,10 @@ def _gemm(node: OnnxNode, b: Builder) -> Value:
     )
     product = b.op("MatMul", first, second, *turned, shape=(rows, columns))
     product = _scaled(b, product, float(node.get("alpha", 1.0)))
-    if not node.has(2):
-        return product
-    return b.op("Add", product, _scaled(b, node.input(2), float(node.get("beta", 1.0))), shape=product.shape)
+    if node.has(2):
+        more = _scaled(b, b.cast(node.input(2), product.dtype), float(node.get("beta", 1.0)))
+        product = b.op("Add", product, more, shape=product.shape)
+    return b.cast(product, own)
 
 
 def _scaled(b: Builder, x: Value, by: float) -> Value:

@@ -17,7 +17,9 @@ def arithmetic(b: Builder, primitive: str, first: Value, second: Value) -> Value
 
 
 def mean(b: Builder, x: Value, axes: Sequence[int]) -> Value:
-    """The mean over axes, which stay with size 1."""
+    """The mean over axes, which stay with size 1; MindSpore takes no axes for all."""
+    if not axes:
+        return x
     shape = None if x.shape is None else tuple(1 if at in axes else one for at, one in enumerate(x.shape))
     return b.op("ReduceMean", x, tuple(axes), True, shape=shape)
 
