@@ -91,7 +91,7 @@ def names(pane: InventoryPane) -> set[str]:
             {"node1_6906_20261130040509433_ascend_ms", "profiler_config.json"},
             "Timeline, operators and waits",
         ),
-        ("convert", {"net.onnx", "net.mindir", "enc_AES-GCM.mindir"}, "convert and verify come later"),
+        ("convert", {"net.onnx", "net.mindir", "enc_AES-GCM.mindir"}, "mswb convert --input_file FILE"),
     ],
 )
 async def test_what_is_listed(
