@@ -73,7 +73,6 @@ def refused(folder: Path, op: str, dtype: int, weights: list[Any], opset: int = 
 
 def test_what_has_no_right_answer_is_refused_by_name(tmp_path: Path) -> None:
     floats = TensorProto.FLOAT
-    assert "fmod" in refused(tmp_path, "Mod", floats, [np.float32(2)])
     assert "training_mode" in refused(tmp_path, "Dropout", floats, [np.float32(0.5), np.array(True)])
     assert "random" in refused(tmp_path, "RandomUniformLike", floats, [])
     assert "random" in refused(tmp_path, "Multinomial", floats, [])
