@@ -79,7 +79,7 @@ def reference(proto: onnx.ModelProto, feed: Arrays, name: str) -> list[Any]:
     return list(ReferenceEvaluator(proto).run(None, dict(feed)))
 
 
-RESIZE = {
+RESIZE: Mapping[str, Mapping[str, Any]] = {
     "nearest": {
         "mode": "nearest",
         "coordinate_transformation_mode": "half_pixel",
@@ -145,7 +145,7 @@ def test_any_number_of_regions(engine: MindSpore, tmp_path: Path, ratio: int) ->
 def test_overlapping_boxes_of_any_number(engine: MindSpore, tmp_path: Path) -> None:
     def boxes(batch: int, count: int) -> np.ndarray[Any, Any]:
         corners = RANDOM.random((batch, count, 2))
-        return np.concatenate([corners, corners + 0.4], -1).astype(np.float32)
+        return np.asarray(np.concatenate([corners, corners + 0.4], -1), np.float32)
 
     limits = {"most": np.array([4]), "overlap": np.array([0.4], np.float32), "least": np.array([0.2], np.float32)}
     feeds = [
@@ -167,7 +167,11 @@ def test_transforms_of_any_length(engine: MindSpore, tmp_path: Path) -> None:
     check(engine, tmp_path, proto, framed)
 
 
-LAYERS = {"LSTM": (4, 3, {}), "GRU": (3, 2, {"linear_before_reset": 1}), "RNN": (1, 2, {"clip": 0.5})}
+LAYERS: Mapping[str, tuple[int, int, Mapping[str, Any]]] = {
+    "LSTM": (4, 3, {}),
+    "GRU": (3, 2, {"linear_before_reset": 1}),
+    "RNN": (1, 2, {"clip": 0.5}),
+}
 
 
 @pytest.mark.parametrize(("op", "length"), [("LSTM", None), ("GRU", None), ("LSTM", 3), ("RNN", 3)])

@@ -283,7 +283,7 @@ def _suppress(node: OnnxNode, b: Builder) -> Value:
     left = scores.equal(scores) if not node.has(4) else scores > num(b, node.input(4)).cast(scores.dtype).reshape(1)
     gone = num(b, np.array(-np.inf, scores.dtype))
     scores = where(left, scores.most(float(np.finfo(scores.dtype).min)), gone)
-    places, rounds = arange(count).reshape(1, 1, -1), arange(limit).reshape(1, 1, -1)
+    places, rounds = arange(count).reshape(1, 1, -1), arange(limit.most(1)).reshape(1, 1, -1)
     rows = arange(batch).reshape(-1, 1, 1)
     # Minimum and Maximum are ten times slower where they broadcast
     blank = ((rows + arange(classes).reshape(1, -1, 1) + places) * 0).cast(boxes.dtype)

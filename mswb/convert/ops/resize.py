@@ -17,10 +17,10 @@ from mswb.convert.graph import Builder, Value
 from mswb.convert.onnx_node import Lower, OnnxNode, Refused
 
 _WIDE: Mapping[str, str] = {
-    "float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float64", "int8": "float32",
-    "uint8": "float32", "int16": "float32", "uint16": "float32", "int32": "float64", "uint32": "float64",
+    "float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float64", "int8": "float64",
+    "uint8": "float64", "int16": "float64", "uint16": "float64", "int32": "float64", "uint32": "float64",
 }  # fmt: skip
-"""The data type in which neighbours are weighed."""
+"""The data type in which neighbours are weighed; for integers one in which a tie is a tie."""
 _REACH: Mapping[str, int] = {"linear": 1, "cubic": 2}
 """Neighbours to each side."""
 
