@@ -119,15 +119,19 @@ def model(one: Case) -> Any:
     return onnx.shape_inference.infer_shapes(bare)
 
 
+def convert(folder: Path, proto: Any) -> None:
+    onnx.save(proto, str(folder / "m.onnx"))
+    done = to_mindir.convert(str(folder / "m.onnx"))
+    assert done.model is not None, done.findings
+    to_mindir.save(done, str(folder / "m.mindir"))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_other_sizes(name: str, engine: MindSpore, tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime")
     one = CASES[name]
     proto = model(one)
-    onnx.save(proto, str(tmp_path / "m.onnx"))
-    done = to_mindir.convert(str(tmp_path / "m.onnx"))
-    assert done.model is not None, done.findings
-    to_mindir.save(done, str(tmp_path / "m.mindir"))
+    convert(tmp_path, proto)
     session = runtime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     for number, sizes in enumerate(SIZES):
         rng = np.random.default_rng(number)
@@ -138,3 +142,55 @@ def test_other_sizes(name: str, engine: MindSpore, tmp_path: Path) -> None:
         for ours, theirs in zip(found, expected, strict=True):
             assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def run(engine: MindSpore, folder: Path, proto: Any, arrays: Sequence[Any]) -> list[Any]:
+    convert(folder, proto)
+    return engine.run(str(folder / "m.mindir"), arrays)
+
+
+def test_largest_of_minus_infinities(engine: MindSpore, tmp_path: Path) -> None:
+    image = np.full((1, 4, 3, 4), -np.inf, np.float32)
+    image[0, 0, 0, 0] = 1
+    (found,) = run(engine, tmp_path, model(case("MaxPool", IMAGE, kernel_shape=[2, 2])), [image])
+    expected = np.full((1, 4, 2, 3), -np.inf, np.float32)
+    expected[0, 0, 0, 0] = 1
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_query_that_sees_nothing_leaves_the_others_alone(engine: MindSpore, tmp_path: Path) -> None:
+    query, key, value = (np.random.default_rng(at).normal(0, 1, (1, 1, 3, 4)).astype(np.float32) for at in range(3))
+    mask = np.zeros((3, 3), np.float32)
+    mask[0] = -np.inf
+    dims: Dims = (1, 1, 3, 4)
+    found = run(
+        engine, tmp_path, model(case("Attention", dims, dims, dims, (3, 3), opset=23)), [query, key, value, mask]
+    )
+    scores = np.exp(query[0, 0] @ key[0, 0].T / 2)
+    expected = scores / scores.sum(-1, keepdims=True) @ value[0, 0]
+    expected[0] = 0
+    np.testing.assert_allclose(found[0][0, 0], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_ignored_labels_count_nothing(reduction: str, engine: MindSpore, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    scores, labels = rng.normal(0, 1, (3, 5, 2)).astype(np.float32), rng.integers(0, 5, (3, 2))
+    labels[1, 0] = -100
+    weight = np.arange(1, 6, dtype=np.float32)
+    given = [
+        helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 5, "w"]),
+        helper.make_tensor_value_info("t", onnx.TensorProto.INT64, ["n", "w"]),
+    ]
+    node = helper.make_node("SoftmaxCrossEntropyLoss", ["x", "t", "k"], ["y"], reduction=reduction, ignore_index=-100)
+    result = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", given, [result], [numpy_helper.from_array(weight, "k")])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=10)
+    (found,) = run(engine, tmp_path, onnx.shape_inference.infer_shapes(proto), [scores, labels])
+    logarithm = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+    counted = labels != -100
+    safe = np.where(counted, labels, 0)
+    share = np.where(counted, weight[safe], 0)
+    loss = -share * np.take_along_axis(logarithm, safe[:, None], 1)[:, 0]
+    expected = {"none": loss, "sum": loss.sum(), "mean": loss.sum() / share.sum()}[reduction]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

@@ -55,7 +55,7 @@ def read(node: OnnxNode, kernel: Sequence[int]) -> Windows:
     strides, dilations = (tuple(node.get(name) or [1] * count) for name in ("strides", "dilations"))
     auto = str(node.get("auto_pad", "NOTSET"))
     flat = (node.get("pads") or [0] * (2 * count)) if auto == "NOTSET" else [0] * (2 * count)
-    if not len(strides) == len(dilations) == count == len(flat) // 2:
+    if not 2 * len(strides) == 2 * len(dilations) == 2 * count == len(flat):
         raise Refused(f"strides, dilations and pads do not fit to a kernel of {count} dimensions", attribute="pads")
     if min(flat) < 0:
         raise Refused("pads are negative", attribute="pads")
