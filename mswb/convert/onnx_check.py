@@ -19,13 +19,17 @@ OLDEST = 7
 
 
 def versions(path: str, proto: ModelProto) -> None:
-    """See that the opset is there and known.
+    """See that the opset is there and known; a model of other domains alone needs none, and is given the newest.
 
     Raises:
         MswbError: ``opset-missing`` or ``opset-too-new``.
     """
     newest = int(onnx.defs.onnx_opset_version())
     found = [one.version for one in proto.opset_import if one.domain in ("", "ai.onnx")]
+    domains = {one.domain for one in every_node(proto.graph.node)}
+    if not found and proto.opset_import and not domains & {"", "ai.onnx"}:
+        found = [newest]
+        proto.opset_import.append(onnx.helper.make_opsetid("", newest))
     if not found:
         raise stop("opset-missing", where=Where(file=path))
     if found[0] > newest:

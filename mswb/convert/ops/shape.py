@@ -26,7 +26,11 @@ def _reshape(node: OnnxNode, b: Builder) -> Value:
         return _to(b, value, wanted)
     known = ints.content(wanted)
     if known is not None and value.rank is not None:
-        kept = [ints.dim(b, value, at) if size == 0 else size for at, size in enumerate(known.tolist())]
+        wide = value.shape or ()
+        numbers = [wide[at] if size == 0 else size for at, size in enumerate(known.tolist())]
+        if numbers.count(None) == 1 and not {0, -1} & set(numbers):
+            return b.reshape(value, [-1 if number is None else number for number in numbers])
+        kept = [ints.dim(b, value, at) if number is None else number for at, number in enumerate(numbers)]
         return ints.reshape(b, value, kept)
     own, places = ints.all_dims(b, value), ints.arange(b, ints.count(b, wanted))
     last = ints.calc(b, "Sub", value.rank if value.rank is not None else ints.dim(b, b.shape_of(value), 0), 1)
