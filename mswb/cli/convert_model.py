@@ -25,7 +25,7 @@ WORDS: dict[str, dict[str, str]] = {
         "output": "output",
         "count": "count",
         "operator": "operator",
-        "became": "{nodes} nodes became {calls} calls of {kinds} MindSpore operators",
+        "became": "as MindSpore operators: {calls} in all, {kinds} different",
         "node": "node",
         "result": "result",
     },
@@ -36,7 +36,7 @@ WORDS: dict[str, dict[str, str]] = {
         "output": "输出",
         "count": "数量",
         "operator": "算子",
-        "became": "{nodes} 个节点转换为 {kinds} 种 MindSpore 算子的 {calls} 次调用",
+        "became": "转换为 MindSpore 算子：共 {calls} 次调用，{kinds} 种",
         "node": "节点",
         "result": "结果",
     },
@@ -183,8 +183,7 @@ def _show(done: Done, options: Options) -> None:
         [words["count"], words["operator"]], [(f"{count:,}", name) for name, count in done.operators], right=(0,)
     )
     calls = sum(count for _, count in done.primitives)
-    nodes = sum(count for _, count in done.operators)
-    out.print(words["became"].format(nodes=nodes, calls=calls, kinds=len(done.primitives)))
+    out.print(words["became"].format(calls=calls, kinds=len(done.primitives)))
     if options.verbose:
         print()
         _show_nodes(done, words)
