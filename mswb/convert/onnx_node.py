@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from mswb.convert.to_mindir import Lowering
 
 
+RANDOM = frozenset(
+    {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"}
+)
+"""Operators that give another result each time."""
+
+
 class Refused(Exception):
     """A form of an operator that MindSpore has no right answer for.
 

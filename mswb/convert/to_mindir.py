@@ -20,7 +20,7 @@ from mswb.convert.graph import NUMBERS, Array, Builder, Shape, Value
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.writer import write
 from mswb.convert.onnx_model import OnnxModel, Prepare, dtype_name, load, type_of
-from mswb.convert.onnx_node import OnnxNode, Refused
+from mswb.convert.onnx_node import RANDOM, OnnxNode, Refused
 from mswb.convert.wire import InFile
 from mswb.findings import Finding
 
@@ -248,7 +248,11 @@ class Lowering:
             return [np.array(fixed[node.get("start", 0) : node.get("end")], np.int64)]
         known = [value is None or value.array is not None for value in node.inputs]
         graphs = any(isinstance(value, GraphProto) for value in node.attributes.values())
-        if not all(known) or graphs or proto.op_type in _RANDOM or (not node.inputs and proto.op_type != "Constant"):
+        if not all(known) or graphs or proto.op_type in RANDOM or (not node.inputs and proto.op_type != "Constant"):
+            return None
+        if node.version < _EVALUATED_FROM.get(proto.op_type, 0) or (
+            node.op == "LpNormalization" and node.get("p") == 1
+        ):
             return None
         return _evaluate(proto, [value.array if value is not None else None for value in node.inputs], node.version)
 
@@ -271,9 +275,9 @@ def _weight(builder: Builder, tensor: TensorProto, array: Array) -> Value:
     return replace(builder.constant(array), array=array)
 
 
-_RANDOM = frozenset(
-    {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"}
-)
+_EVALUATED_FROM = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13}
+"""Before this opset the reference evaluator gives these operators their later meaning (and never takes absolute values
+for LpNormalization with p = 1)."""
 
 
 def _both(one: Shape, other: Shape | None) -> Shape:

@@ -11,7 +11,7 @@ from onnx import GraphProto, numpy_helper
 
 from mswb.convert.graph import Builder, Shape, Value
 from mswb.convert.onnx_model import every_node
-from mswb.convert.onnx_node import OnnxNode, Refused
+from mswb.convert.onnx_node import RANDOM, OnnxNode, Refused
 from mswb.convert.subgraph import (
     WithLowering,
     arguments,
@@ -196,6 +196,8 @@ def stacked(b: Builder, values: Sequence[Value]) -> Value:
 def _as_functions(plan: Plan, first: bool | None, b: Builder, lowering: Lowering) -> tuple[list[Value], list[Value]]:
     count = plan.count
     if count is None and plan.collected:
+        if any(one.op_type in RANDOM for one in every_node(plan.graph.node)):
+            raise Refused("how many rows a loop with random numbers collects is only known when it has run")
         # how many rows there will be: the loop without what it collects is run for it
         count = _cycle(plan, None, first, [], b, lowering)[0]
     limit = None if count is None else scalar(b, count)
