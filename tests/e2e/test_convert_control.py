@@ -50,6 +50,16 @@ CASES: dict[str, tuple[str, Runs]] = {
         }""",
         [(X[0], YES), (X[1], NO), (X[2], YES)],
     ),
+    "if, results of another number of dimensions": (
+        """g (float[n,3] x, bool c) => (float[w] y) {
+            flat = Constant<value = int64[1] {-1}>()
+            v = If(c) <
+                then_branch = t () => (float[n,3] a) { a = Neg(x) },
+                else_branch = e () => (float[m] b) { b = Reshape(x, flat) }>
+            y = Reshape(v, flat)
+        }""",
+        [(X[0], YES), (X[1], NO), (X[2], YES)],
+    ),
     "while, at most so many steps": (
         """g (float[n,3] x, int64 most, bool c) => (float[n,3] y, float[s,n,3] rows) {
             y, rows = Loop(most, c, x) <
@@ -101,6 +111,33 @@ CASES: dict[str, tuple[str, Runs]] = {
             }>
         }""",
         [(X[0],), (X[1],)],
+    ),
+    "a state that grows until it is long enough": (
+        """g (float[n,3] x, bool c) => (float[a,3] y) {
+            y = Loop(, c, x) <body = b (int64 i, bool k, float[p,3] v) => (bool k2, float[q,3] v2) {
+                zero = Constant<value = int64 {0}>()
+                limit = Constant<value = int64 {9}>()
+                v2 = Concat<axis=0>(v, x)
+                shape = Shape(v2)
+                rows = Gather<axis=0>(shape, zero)
+                k2 = Less(rows, limit)
+            }>
+        }""",
+        [(X[0], YES), (X[1], YES), (X[2], NO)],
+    ),
+    "collected numbers of another type": (
+        """g (float[n,3] x, int64 most) => (float[n,3] y, bool[s,n,3] odd, float16[s] half) {
+            t = Constant<value = bool {1}>()
+            y, odd, half = Loop(most, t, x) <
+                body = b (int64 i, bool k, float[n,3] v) => (bool k2, float[n,3] v2, bool[n,3] z, float16 h) {
+                k2 = Identity(k)
+                f = Cast<to=1>(i)
+                v2 = Add(v, f)
+                z = Greater(v2, x)
+                h = Cast<to=10>(i)
+            }>
+        }""",
+        [(X[0], _int(3)), (X[1], _int(1)), (X[2], _int(4))],
     ),
     "a branch in a loop": (
         """g (float[n,3] x, int64 most) => (float[n,3] y) {
