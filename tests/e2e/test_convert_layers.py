@@ -79,6 +79,7 @@ CASES = {
     "batch-line": case("BatchNormalization", LINE, weights=[(4,)] * 4),
     "instance": case("InstanceNormalization", IMAGE, weights=[(4,), (4,)], epsilon=0.01),
     "group": case("GroupNormalization", IMAGE, weights=[(4,), (4,)], opset=21, num_groups=2),
+    "layer-own": case("LayerNormalization", ("n", "h", 3, 6), weights=[(3, 6), (3, 6)], axis=2, epsilon=0.1),
     "layer": case("LayerNormalization", ("n", "h", 6), weights=[(6,), (6,)], outputs=3),
     "channels": case("LRN", IMAGE, size=3, alpha=0.1, beta=0.6, bias=1.5),
     "matmul": case("MatMul", ("n", "h", 4), weights=[(4, 5)]),

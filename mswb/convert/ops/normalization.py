@@ -133,6 +133,10 @@ def _group_normalization(node: OnnxNode, b: Builder) -> Value:
 def _layer_normalization(node: OnnxNode, b: Builder) -> Sequence[Value]:
     """The statistics are computed in the type of stash_type; the affine part in the input's own."""
     given, axis = node.input(0), node.axis(-1)
+    if _is_own(node, given, axis):
+        results = [(given.dtype, given.shape)]
+        arguments = (node.input(1), node.input(2), axis, axis, _epsilon(node))
+        return b.ops("LayerNorm", given, *arguments, results=results)
     x = b.cast(given, _stash(node, given))
     rest, middle, variance = centred(b, x, range(axis, node.rank()))
     spread = deviation(b, variance, _epsilon(node))
@@ -146,6 +150,15 @@ def _layer_normalization(node: OnnxNode, b: Builder) -> Sequence[Value]:
     if len(node.outputs) > 2:
         wanted.append(arithmetic(b, "Div", b.scalar(1, spread.dtype), spread))
     return wanted
+
+
+def _is_own(node: OnnxNode, given: Value, axis: int) -> bool:
+    """Whether MindSpore's LayerNorm says the same: float32, one result, parameters of just the normalised shape."""
+    if len(node.outputs) > 1 or not node.has(2) or given.shape is None or None in given.shape[axis:]:
+        return False
+    parameters = (node.input(1), node.input(2))
+    same = all(one.shape == given.shape[axis:] and one.dtype == "float32" for one in parameters)
+    return same and given.dtype == "float32" and axis > 0
 
 
 def _stash(node: OnnxNode, given: Value) -> str:
