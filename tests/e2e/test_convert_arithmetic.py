@@ -87,7 +87,8 @@ def wanted_of(proto: Any, arrays: Sequence[Any]) -> Any:
     own = OWN.get((proto.graph.node[0].op_type, proto.opset_import[0].version))
     if own is not None:
         return own(arrays[0])
-    return np.asarray(ReferenceEvaluator(proto).run(None, {f"x{at}": one for at, one in enumerate(arrays)})[0])
+    results: list[Any] = list(ReferenceEvaluator(proto).run(None, {f"x{at}": one for at, one in enumerate(arrays)}))
+    return np.asarray(results[0])
 
 
 def agrees(engine: MindSpore, proto: Any, given: Sequence[Given], folder: Path, sizes: Sequence[int]) -> None:
