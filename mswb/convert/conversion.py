@@ -3,10 +3,12 @@ was made, and only then a file."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from onnx import ModelProto
@@ -96,7 +98,13 @@ def perform(request: Request) -> Done:
         operators.extend(_title(node) for node in every_node(proto.graph.node))
         notes.extend(_prepared(request, proto, weights))
 
-    converted = to_mindir.convert(request.source, to_mindir.Options(frozen=request.frozen), prepare)
+    with ThreadPoolExecutor(1) as beside_it:  # hashing lets the conversion have the interpreter
+        digest = beside_it.submit(_sha256, request.source)
+        converted = to_mindir.convert(request.source, to_mindir.Options(frozen=request.frozen), prepare)
+        if converted.model is not None:
+            made_from = schema.Entry(key="mswb.source_sha256", value=digest.result())
+            model = replace(converted.model, user_info=(*converted.model.user_info, made_from))
+            converted = replace(converted, model=model)
     problems = [*converted.findings]
     if converted.model is not None:
         problems += lint.findings(request.target, converted.model)
@@ -106,6 +114,14 @@ def perform(request: Request) -> Done:
     blocked = converted.model is None or any(one.severity == "error" for one in problems)
     written = 0 if blocked else to_mindir.save(converted, request.target)
     return Done(request, converted, written, by_count(operators), (*problems, *notes))
+
+
+def _sha256(path: str) -> str:
+    digest = hashlib.sha256()
+    with wire.open_source(path) as source:
+        for piece in source.pieces(wire.Span(0, source.size)):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def _title(node: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from pathlib import Path
@@ -15,6 +16,7 @@ from onnx import helper
 from mswb.cli.app import run
 from mswb.cli.convert import joined
 from mswb.convert.mindir.lint import lint
+from mswb.convert.mindir.reader import read_file
 from tests.unit.cli.test_convert import SCHEMA, home  # noqa: F401 (a fixture)
 from tests.unit.convert.models import REAL
 from tests.unit.convert.onnx_models import model_of, saved, small
@@ -152,3 +154,12 @@ def test_hostile_names_do_not_reach_the_terminal(folder: Path, capsys: pytest.Ca
 def test_an_unquoted_shape_is_put_together_again() -> None:
     words = ["--input_shape", "a:", "[1,", "2", "]", "--verify", "--input_shape=b:[3,", "4]", "lint"]
     assert joined(words) == ["--input_shape", "a: [1, 2 ]", "--verify", "--input_shape=b:[3, 4]", "lint"]
+
+
+def test_the_file_tells_what_it_was_made_from(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = saved(model_of(NORM), folder, "model.onnx")
+    assert run(["convert", "--input_file", "model.onnx"]) == 0
+    told = {one.key: one.value for one in read_file("model.mindir").user_info}
+    assert told["mswb.source_sha256"] == hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    assert (told["mswb.source"], told["mswb.opset"]) == ("model.onnx", "17")
+    assert {"a", "output"} <= json.loads(told["mswb.node_map"] or "{}").keys()
