@@ -189,7 +189,7 @@ def _rms(array: Array) -> float:
 def _add(sums: _Sums, one: Array, other: Array, floor: float, rtol: float) -> Array:
     """Count a piece; its absolute errors: NaN where both are NaN, infinite where only one is, or infinities differ."""
     nan, missing = np.isnan(one), np.isnan(other)
-    error = np.abs(one - other)
+    error: Array = np.abs(one - other)
     error[one == other] = 0.0
     error[nan != missing] = np.inf
     error[np.isnan(error) & ~(nan & missing)] = np.inf
