@@ -46,21 +46,24 @@ def test_a_failure_is_found_from_the_fields_of_the_form_to_the_line(workspace: W
         wait_until(lambda: marked_processes(workspace.folder) == [])
 
 
-def test_a_hang_is_stopped_and_located(workspace: Workspace) -> None:
+@pytest.mark.parametrize("hand", ["keys", "mouse"])
+def test_a_hang_is_stopped_and_located(workspace: Workspace, hand: str) -> None:
     workspace.env["MSWB_SILENCE_S"] = str(SILENCE_S)
     with Desk(workspace) as desk:
-        desk.start(f"{numbers()} {workspace.script('one_rank.py')} hang")
+        line = f"{numbers()} {workspace.script('one_rank.py')} hang"
+        _ = desk.start(line) if hand == "keys" else desk.start_by_mouse(line)
         wait_until(lambda: "rank id: 1" in workspace.text_of("worker_1.log"), LONG)
         log = workspace.log_dir() / "latest" / "worker_1.log"
         wait_until(lambda: time.time() - log.stat().st_mtime > SILENCE_S, LONG)  # no pause, but a hang
         desk.see_row("▲ no progress any more: rank 1")
-        desk.type("x", "n, Esc: no")
+        _ = desk.type("x") if hand == "keys" else desk.click("x Stop")
+        desk.see("n, Esc: no")
         assert "with its 3 processes?" in desk.text
         desk.see_row("pid ", "  rank 1  python")
-        desk.type("x")
+        _ = desk.type("x") if hand == "keys" else desk.click("x, y, Enter: stop")
         desk.see_row("■ stopped", "took")
         desk.see_row("✖", "no progress any more: rank 1 at wait_for_lock")
-        desk.type("o")
+        _ = desk.type("o") if hand == "keys" else desk.click("no progress any more: rank 1 at")
         desk.see(lambda text: any(line.startswith("◆r1") and "Current thread" in line for line in text.split("\n")))
         wait_until(lambda: marked_processes(workspace.folder) == [])
 

@@ -90,16 +90,19 @@ def test_the_first_failure_is_on_the_screen(workspace: Workspace, name: str, han
         wait_until(lambda: marked_processes(workspace.folder) == [])
 
 
-def test_a_port_in_use_is_told_before_anything_starts(workspace: Workspace) -> None:
+@pytest.mark.parametrize("hand", ["keys", "mouse"])
+def test_a_port_in_use_is_told_before_anything_starts(workspace: Workspace, hand: str) -> None:
     with socket.socket() as taken, Desk(workspace) as desk:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         desk.fill(line(workspace, "one_of_two.py", port=port))
         desk.see_row("✖ 1 error in the way: ", f"port {port} on the master node")
-        desk.type(START, "This launch cannot start")
-        desk.see_row("✖ ERROR", f"port {port} on the master node is already in use")
-        desk.type(ENTER, "What to do")
+        _ = desk.type(START) if hand == "keys" else desk.click("▶ Start")
+        desk.see("This launch cannot start")
+        row = desk.see_row("✖ ERROR", f"port {port} on the master node is already in use")
+        _ = desk.type(ENTER) if hand == "keys" else desk.click(row.strip()[:20], times=2)
+        desk.see("What to do")
         desk.see("choose another --master_port")
     assert not (workspace.folder / "ms_run_log").exists()
 
@@ -127,6 +130,17 @@ def test_a_run_is_stopped_restarted_and_killed(workspace: Workspace) -> None:
         desk.see_row("■ stopped  one_of_two.py", "took")
         wait_until(lambda: marked_processes(workspace.folder) == [])
         desk.type(ESCAPE, lambda text: text.count("■ stopped") == 2)
+
+
+def test_a_good_run_by_mouse(workspace: Workspace) -> None:
+    with Desk(workspace) as desk:
+        desk.start_by_mouse(line(workspace, "one_of_two.py"))
+        desk.see_row("▶ running  one_of_two.py  step")
+        (workspace.folder / "enough").touch()
+        desk.see_row("✓ succeeded  one_of_two.py", "took")
+        desk.click("d Details")
+        desk.see_row("✓ SUCCEEDED  2 ranks")
+        desk.quit_by_mouse()
 
 
 @pytest.mark.parametrize("end", ["closed", "killed"])
