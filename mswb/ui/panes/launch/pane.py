@@ -173,6 +173,14 @@ class LaunchPane(Pane):
         elif self.app.screen is self.screen and self.is_on_screen and not self._in_front():
             front.focus()
 
+    def on_descendant_blur(self) -> None:
+        """Textual takes the focus from what is hidden, sometimes after we have given it to what is shown instead."""
+        self.call_after_refresh(self._focus_if_nowhere)
+
+    def _focus_if_nowhere(self) -> None:
+        if self.is_attached and self.screen.focused is None:
+            self._focus_front()
+
     def _in_front(self) -> bool:
         """Whether the focus is in the log of an open run that is to be seen: it was put there on purpose."""
         part, state = self.run_part, self.state
