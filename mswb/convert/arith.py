@@ -12,7 +12,7 @@ from typing import Any, Union
 
 import numpy as np
 
-from mswb.convert.graph import Array, Builder, Shape, Value
+from mswb.convert.graph import Array, Builder, Shape, Value, broadcast
 
 Number = Union["Num", int, float]
 LONGEST = 1 << 30
@@ -38,20 +38,6 @@ _TRUTH = frozenset(
     ["Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "LogicalNot"]
 )
 _ATTRIBUTED = frozenset(["Rint"])
-
-
-def broadcast(*shapes: Shape | None) -> Shape | None:
-    """The shape of an element-wise result; None where a rank is not known."""
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) < len(shapes):
-        return None
-    rank = max(map(len, known), default=0)
-    return tuple(_size(sizes) for sizes in zip(*((1,) * (rank - len(one)) + one for one in known), strict=True))
-
-
-def _size(sizes: tuple[int | None, ...]) -> int | None:
-    fixed = {size for size in sizes if size is not None and size != 1}
-    return fixed.pop() if len(fixed) == 1 else None if None in sizes else 1
 
 
 @dataclass(frozen=True, eq=False)

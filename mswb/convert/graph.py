@@ -63,6 +63,20 @@ class Value:
         return tuple(size for size in self.shape if size is not None)
 
 
+def broadcast(*shapes: Shape | None) -> Shape | None:
+    """The shape of an element-wise result; None where a rank is not known."""
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes):
+        return None
+    rank = max(map(len, known), default=0)
+    return tuple(_common(sizes) for sizes in zip(*((1,) * (rank - len(one)) + one for one in known), strict=True))
+
+
+def _common(sizes: tuple[int | None, ...]) -> int | None:
+    fixed = {size for size in sizes if size is not None and size != 1}
+    return fixed.pop() if len(fixed) == 1 else None if None in sizes else 1
+
+
 @dataclass(slots=True)
 class Shared:
     """What all graphs of one model share: names, primitives, constants that were written already, and parameters."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mswb.convert.graph import Array, Builder, Shape, Value
+from mswb.convert.graph import Array, Builder, Shape, Value, broadcast
 from mswb.convert.onnx_node import OnnxNode, Refused
 
 Ints = Array | Value
@@ -42,26 +42,11 @@ def calc(b: Builder, primitive: str, *given: Ints | int) -> Ints:
     if all(array is not None for array in arrays):
         return np.asarray(_NUMPY[primitive](*arrays), dtype)
     inputs = [one if isinstance(one, Value) else np.asarray(one, _kind(one)) for one in given]
-    return b.op(primitive, *inputs, dtype=dtype, shape=broadcast([shape_of(one) for one in given]))
+    return b.op(primitive, *inputs, dtype=dtype, shape=broadcast(*(shape_of(one) for one in given)))
 
 
 def _kind(one: Array | int) -> str:
     return "bool" if np.asarray(one).dtype.kind == "b" else "int64"
-
-
-def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
-    """The shape of an element-wise result; None where a rank is not known."""
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) < len(shapes):
-        return None
-    rank = max(map(len, known))
-    columns = zip(*((1,) * (rank - len(shape)) + shape for shape in known), strict=True)
-    return tuple(_common(column) for column in columns)
-
-
-def _common(sizes: tuple[int | None, ...]) -> int | None:
-    fixed = {size for size in sizes if size is not None and size != 1}
-    return fixed.pop() if len(fixed) == 1 else None if None in sizes else 1
 
 
 def all_dims(b: Builder, value: Value) -> Ints:
@@ -238,14 +223,14 @@ def expand(b: Builder, value: Value, sizes: Ints) -> Value:
     """The value and this shape, each broadcast to the other."""
     ones = filled(b, sizes, True, "bool")
     zero = np.zeros((), value.dtype)
-    return b.op("Select", ones, value, zero, dtype=value.dtype, shape=broadcast([ones.shape, value.shape]))
+    return b.op("Select", ones, value, zero, dtype=value.dtype, shape=broadcast(ones.shape, value.shape))
 
 
 def select(b: Builder, condition: Ints, one: Value | Array, other: Value | Array) -> Value:
     """One where the condition holds, else the other."""
     shapes = [part.shape for part in (condition, one, other)]
     return b.op("Select", condition, one, other, dtype=one.dtype if isinstance(one, Value) else one.dtype.name,
-                shape=broadcast(shapes))  # fmt: skip
+                shape=broadcast(*shapes))  # fmt: skip
 
 
 def total(b: Builder, ints: Ints, axis: int) -> Ints:

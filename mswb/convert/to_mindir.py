@@ -65,13 +65,12 @@ def convert(path: str, options: Options = Options(), prepare: Prepare | None = N
     Raises:
         MswbError: the file can't be read; see :func:`mswb.convert.onnx_model.load`.
     """
-    keep = [_key(name) for name in ops.table("TO_MINDIR")]
-    return convert_model(load(path, keep, prepare), options)
+    return convert_model(load(path, kept(), prepare), options)
 
 
-def _key(name: str) -> tuple[str, str]:
-    domain, _, op = name.rpartition(".")
-    return domain, op
+def kept() -> list[tuple[str, str]]:
+    """Domain and name of the operators that have an entry, which loading a model leaves as they are."""
+    return [(name.rpartition(".")[0], name.rpartition(".")[2]) for name in ops.table("TO_MINDIR")]
 
 
 def save(done: Converted, path: str) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from mswb.convert import inputs as given
-from mswb.convert import ops
 from mswb.convert.compare import PIECE, Comparison, compare
 from mswb.convert.engines.child import EngineError
 from mswb.convert.engines.mindspore import MindSpore
@@ -24,6 +23,7 @@ from mswb.convert.mindir import lint, schema
 from mswb.convert.mindir.reader import held, read_file
 from mswb.convert.numbers import RANDOM, Numbers, target
 from mswb.convert.onnx_model import OnnxModel, load
+from mswb.convert.to_mindir import kept
 from mswb.convert.verification import (
     FAILED,
     LAYERS,
@@ -53,8 +53,7 @@ def verify_files(source: str, mindir: str, options: Options) -> Verification:
     Raises:
         MswbError: one of them can't be read, or the inputs don't fit.
     """
-    keep = [(name.rpartition(".")[0], name.rpartition(".")[2]) for name in ops.table("TO_MINDIR")]
-    return verify(load(source, keep), mindir, replace(options, untouched=True))
+    return verify(load(source, kept()), mindir, replace(options, untouched=True))
 
 
 def verify(source: OnnxModel, mindir: str, options: Options) -> Verification:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from mswb.convert.graph import Builder, Value
+from mswb.convert.graph import Builder, Value, broadcast
 from mswb.convert.onnx_node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes
-from mswb.convert.ops.exact import broadcast
 from mswb.convert.ops.linear import matmul
 
 Labels = tuple[str, ...]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mswb.convert.graph import Builder, Shape, Value
+from mswb.convert.graph import Builder, Value, broadcast
 from mswb.convert.onnx_node import Refused
 
 SIGNED = ("int8", "int16", "int32", "int64")
@@ -61,23 +61,6 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
     "TruncateMod": ("int8", "int32", "uint8", *FLOATS),
 }
 """The data types that each primitive answers right; one that is not listed is taken to have all."""
-
-
-def broadcast(*shapes: Shape | None) -> Shape | None:
-    """The shape of an element-wise result; None where a rank is not known."""
-    if any(shape is None for shape in shapes):
-        return None
-    known = [shape for shape in shapes if shape is not None]
-    rank = max(map(len, known))
-    padded = [(1,) * (rank - len(shape)) + shape for shape in known]
-    return tuple(_size(sizes) for sizes in zip(*padded, strict=True))
-
-
-def _size(sizes: tuple[int | None, ...]) -> int | None:
-    fixed = {size for size in sizes if size is not None and size != 1}
-    if len(fixed) == 1:
-        return fixed.pop()
-    return None if None in sizes else 1
 
 
 def working(primitive: str, dtype: str) -> str:

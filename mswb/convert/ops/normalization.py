@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mswb.convert.graph import Builder, Value
+from mswb.convert.graph import Builder, Value, broadcast
 from mswb.convert.onnx_model import dtype_name
 from mswb.convert.onnx_node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes
-from mswb.convert.ops.exact import broadcast
 
 
 def arithmetic(b: Builder, primitive: str, first: Value, second: Value) -> Value:

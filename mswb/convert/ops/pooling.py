@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from mswb.convert.graph import Builder, Value
+from mswb.convert.graph import Builder, Value, broadcast
 from mswb.convert.onnx_node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes, windows
-from mswb.convert.ops.exact import broadcast
 from mswb.convert.ops.windows import Windows
 
 _NARROW = {"int8": "int32", "uint8": "int32", "int16": "int32", "uint16": "int32"}
