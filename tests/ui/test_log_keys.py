@@ -323,6 +323,22 @@ async def test_indexing_is_stopped_and_gone_on_with(tmp_path: Path, monkeypatch:
         await log.until(lambda: log.view.snapshot.built and log.line == 100)
 
 
+async def test_details_asked_for_before_the_lines_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.log", lines(100))
+    monkeypatch.setattr(LogModel, "_index", lambda model, cancelled: bool(model._indexing(1, 2)))
+    async with shown(folder=tmp_path) as log:
+        log.app.panel.open(ranks([path]))
+        await log.until(lambda: log.app.panel.body is not None and log.view.count and log.body.engine.snapshot.work)
+        await log.pilot.press("enter", "escape")
+        await log.until(lambda: "indexing stopped" in log.state.work)
+        assert not isinstance(log.app.screen, LogDetails)
+        monkeypatch.undo()
+        await log.pilot.press("R")
+        await log.until(lambda: isinstance(log.app.screen, LogDetails))
+
+
 async def test_bookmarks(hundred: Path) -> None:
     async with shown(hundred) as log:
         await log.press("u")

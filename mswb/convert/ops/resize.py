@@ -153,9 +153,10 @@ def _asymmetric(y: Num, axis: Axis) -> Num:
 
 
 def _symmetric(y: Num, axis: Axis) -> Num:
-    """The middle of the input goes to the middle of the output, also where sizes were rounded."""
+    """The middle of the input goes to the middle of the output; the order of the steps decides what is a tie."""
     before, after = axis.before.cast("float64"), axis.after.cast("float64")
-    return before * 0.5 * (1.0 - after / (axis.scale * before)) + _half_pixel(y, axis)
+    offset = before * 0.5 * (1.0 - after / (axis.scale * before))
+    return offset + (y + 0.5) / axis.scale - 0.5
 
 
 def _pytorch(y: Num, axis: Axis) -> Num:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
@@ -68,6 +68,20 @@ def floats(seed: int, *shape: int) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+def noisy(before: tuple[int, ...], after: tuple[int, ...], policy: str) -> bool:
+    """Whether a symmetric coordinate misses a tie by nothing but rounding: the reference's result is chance then."""
+    scales = [new / now for new, now in zip(after, before, strict=True)]
+    same = {"stretch": None, "not_larger": min(scales), "not_smaller": max(scales)}[policy]
+    for now, new, scale in zip(before, after, scales, strict=True):
+        scale = scale if same is None else same
+        sized = new if same is None else int(np.floor(scale * now + 0.5))
+        at = now / 2 * (1 - sized / (scale * now)) + (np.arange(sized) + 0.5) / scale - 0.5
+        away = np.abs(2 * at - np.rint(2 * at))
+        if np.any((away > 0) & (away < 1e-9)):
+            return True
+    return False
+
+
 @FORMS
 @given(
     st.sampled_from(["nearest", "linear", "cubic"]),
@@ -84,6 +98,7 @@ def test_resize_to_sizes(
     mode: str, way: str, rounding: str, before: Any, after: Any, smooth: bool, exclude: bool, policy: str, a: float
 ) -> None:
     crop = np.array([0.125, -0.25, 0.75, 1.125], np.float32) if way == "tf_crop_and_resize" else None
+    assume(mode != "nearest" or way != "half_pixel_symmetric" or not noisy(before, after, policy))
     check(
         "Resize",
         [floats(1, 2, *before), crop, None, np.array(after)],

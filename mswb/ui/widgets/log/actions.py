@@ -42,6 +42,8 @@ class LogActions(Widget):
 
     view: LogView
     engine: LogEngine
+    when_drawn: list[Callable[[], None]]
+    """What waits for the next state."""
     prompt: Prompt
     wanted: Filter = NO_FILTER
     search: str = ""
@@ -167,7 +169,7 @@ class LogActions(Widget):
         if not wanted or wanted != self.search:
             return
         if hits is None or here is None or snapshot.search != wanted:
-            self.when_drawn = lambda: self._first_match(here, wanted)
+            self.when_drawn.append(lambda: self._first_match(here, wanted))
             return
         row = snapshot.rows.row_of(here) or 0
         at = hits.rank(row)
@@ -176,10 +178,7 @@ class LogActions(Widget):
         elif snapshot.hits_done:
             self.say("no line matches {wanted}", wanted=self.search)
         else:
-            self.when_drawn = lambda: self._first_match(here, wanted)
-
-    when_drawn: Callable[[], None] | None = None
-    """What waits for the next state."""
+            self.when_drawn.append(lambda: self._first_match(here, wanted))
 
     # -- filtering
 
@@ -363,9 +362,11 @@ class LogActions(Widget):
         self.post_message(Copy(text, what))
 
     def action_details(self) -> None:
-        """All of this line."""
+        """All of this line; pressed before the lines are counted, as soon as they are."""
         place = self.view.place
-        if place is not None:
+        if place is None and self.view.count:
+            self.when_drawn.append(self.action_details)
+        elif place is not None:
             log = self.snapshot.files[place.file]
             self.ask(
                 lambda model, ground, cancelled: details_of(ground.indexes[place.file], log, place.line),

@@ -45,6 +45,7 @@ class LogBody(LogActions):
         super().__init__()
         self.context = context
         self._owner = owner
+        self.when_drawn = []
         self._title = ""
         self._noted = False  # a call of _news is on its way already
         self._drawn_at = 0.0
@@ -71,6 +72,7 @@ class LogBody(LogActions):
         """Show these files instead."""
         self._title, self._goal = title, None
         self.wanted, self.search = NO_FILTER, ""
+        self.when_drawn.clear()
         self.view.marks.clear()
         self.view.picked_from = self.view.last_seen = None
         self.view.following = True
@@ -99,9 +101,9 @@ class LogBody(LogActions):
         self._drawn_at = time.monotonic()
         self.view.show(self.engine.snapshot)
         self._go()
-        waiting, self.when_drawn = self.when_drawn, None
-        if waiting is not None:
-            waiting()
+        waiting, self.when_drawn = self.when_drawn, []
+        for call in waiting:
+            call()
         self._tell()
 
     def _go(self) -> None:
