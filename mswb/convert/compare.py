@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mswb.convert.graph import Array
+from mswb.convert.tensor_stats import PIECE, Counter, Errors
 
-PIECE = 1 << 18
-"""Elements that are compared at once."""
+__all__ = ["LIMITS", "PIECE", "Comparison", "Limits", "compare"]
 NEAR = 1e-3
 """The relative error below which an element counts as close."""
 
@@ -60,6 +60,7 @@ class Comparison:
         close_share: the part of the elements whose relative error is below 0.001 or that are within atol.
         nan_count, inf_count: of ours; ``reference_nan_count`` of the expected one.
         limit: what ``error`` may be at most, and ``error`` what it is: the numbers that decided.
+        errors: how many absolute errors lie in which decade; None where there are no numbers.
     """
 
     verdict: str
@@ -78,6 +79,7 @@ class Comparison:
     worst_index: tuple[int, ...] | None = None
     error: float | None = None
     limit: float | None = None
+    errors: Errors | None = None
 
 
 def compare(ours: Array, expected: Array, threshold: float | None = None) -> Comparison:
@@ -106,6 +108,9 @@ def _exact(ours: Array, expected: Array) -> Comparison:
     number = expected.dtype.kind in "iub"
     error = _largest_difference(ours[differs], expected[differs]) if number and count else 0.0
     worst = np.unravel_index(int(np.argmax(differs)), differs.shape) if count else None
+    counted = Counter()
+    if number:
+        counted.add(_differences(ours.reshape(-1), expected.reshape(-1)) if count else np.zeros(expected.size))
     return Comparison(
         "failed" if count else "passed",
         f"{count} of {expected.size} elements differ" if count else "",
@@ -116,7 +121,13 @@ def _exact(ours: Array, expected: Array) -> Comparison:
         worst_index=None if worst is None else tuple(map(int, worst)),
         error=error if number else float(count),
         limit=0.0,
+        errors=counted.found() if number else None,
     )
+
+
+def _differences(ours: Array, expected: Array) -> Array:
+    """Absolute differences of whole numbers, as near as float64 has them."""
+    return np.abs(ours.astype(np.float64) - expected.astype(np.float64))
 
 
 def _largest_difference(ours: Array, expected: Array) -> float:
@@ -149,12 +160,14 @@ def _close(ours: Array, expected: Array, shape: tuple[int, ...], limits: Limits)
     if np.array_equal(ours, expected):
         return _equal(expected)
     floor = limits.atol * max(1.0, _rms(expected))
-    sums = _Sums()
+    sums, counted = _Sums(), Counter()
     errors = np.empty(expected.size, np.float64 if expected.dtype.itemsize >= 8 else np.float32)
     with np.errstate(all="ignore"):
         for start, one, other in _pieces(ours, expected):
-            errors[start : start + one.size] = _add(sums, one, other, floor, limits.rtol)
-    return _judged(sums, errors, shape, limits)
+            piece = _add(sums, one, other, floor, limits.rtol)
+            counted.add(piece)
+            errors[start : start + one.size] = piece
+    return replace(_judged(sums, errors, shape, limits), errors=counted.found())
 
 
 def _equal(expected: Array) -> Comparison:
@@ -172,6 +185,7 @@ def _equal(expected: Array) -> Comparison:
         inf_count=int(np.count_nonzero(np.isinf(expected))),
         error=0.0,
         limit=1.0,
+        errors=Errors(exact=expected.size),
     )
 
 

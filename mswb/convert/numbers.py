@@ -30,6 +30,7 @@ from mswb.convert.mindir.writer import write
 from mswb.convert.onnx_check import needs
 from mswb.convert.onnx_model import OnnxModel
 from mswb.convert.pieces import Run, Store, runs
+from mswb.convert.tensor_stats import statistics
 from mswb.convert.verification import FAILED, INHERITED, NOT_COMPARED, PASSED, Operator, Options
 from mswb.convert.wire import InFile
 
@@ -130,7 +131,9 @@ class Numbers:
             theirs, ours = Store(Path(one), known), Store(Path(other), fed)
             unsure: set[str] = set()
             chained = True
+            total = len(self.source.proto.graph.node)
             for run in runs(self.source.proto, inputs, self.options.budget):
+                self.options.progress("operators", run.first, total)
                 items = self._items(run, made)
                 _spread(run, unsure)
                 step = _Step(self, run, items, theirs, ours)
@@ -337,9 +340,14 @@ class _Step:
         reason = "its result depends on chance" if item.name in unsure else ""
         verdict, why = _judge(alone, accumulated, error)
         expected = self.expected[item.name]
+        ours = local if chain is None else chain
+        theirs = statistics(expected)
+        shown = accumulated or alone
+        same = shown is not None and shown.max_abs_error == 0
         return Operator(
             item.at, plain(item.node.op_type), plain(item.node.name), plain(item.name), shapes, expected.shape,
             expected.dtype.name, alone, accumulated, verdict, why or reason,
+            theirs if same else None if ours is None else statistics(ours), theirs,
         )  # fmt: skip
 
     def _shapes(self, item: Item) -> tuple[tuple[int, ...], ...]:

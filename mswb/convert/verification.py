@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mswb.convert.compare import Comparison
 from mswb.convert.graph import Array
+from mswb.convert.tensor_stats import Statistics
 from mswb.findings import Finding
 
 Shape = tuple[int, ...]
@@ -30,6 +31,7 @@ class Options:
         untouched: the model is converted as it is in its file, so that onnxruntime can be asked about the file itself.
         shapes: how many shapes are tried when sizes are free.
         budget: bytes of intermediate results that are held at once.
+        progress: told of each step: its name, how much is done, and of how much.
     """
 
     python: str = ""
@@ -42,6 +44,7 @@ class Options:
     shapes: int = 3
     budget: int = 128 << 20
     limit_s: float = 600.0
+    progress: Callable[[str, float, float], None] = lambda step, done, total: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class Operator:
         at: the place of the node in the model's order.
         local: the operator alone, on the reference's inputs; None when it did not run so.
         accumulated: the result in MindSpore's own chain; None when that did not run.
+        statistics: of the result in the chain, else of the operator alone; ``reference_statistics`` of the expected.
     """
 
     at: int
@@ -65,6 +69,8 @@ class Operator:
     accumulated: Comparison | None
     verdict: str
     reason: str = ""
+    statistics: Statistics | None = None
+    reference_statistics: Statistics | None = None
 
     @property
     def decisive(self) -> Comparison | None:
@@ -97,7 +103,16 @@ class Operator:
             "local_cosine": local.cosine if local else None,
             "verdict": self.verdict,
             "reason": self.reason,
+            "order": self.at,
+            "statistics": self.statistics.as_json() if self.statistics else None,
+            "reference_statistics": self.reference_statistics.as_json() if self.reference_statistics else None,
+            "errors_by_decade": _counts(self.accumulated),
+            "local_errors_by_decade": _counts(local),
         }
+
+
+def _counts(one: Comparison | None) -> list[dict[str, Any]]:
+    return one.errors.as_json() if one is not None and one.errors is not None else []
 
 
 MEASURES = (

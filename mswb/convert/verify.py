@@ -126,14 +126,17 @@ def _numbers(source: OnnxModel, mindir: str, options: Options) -> Verification:
         reference = stack.enter_context(OnnxRuntime(options.limit_s))
         engine = stack.enter_context(MindSpore(options.python, device=options.device, limit_s=options.limit_s))
         try:
+            options.progress("start", 0, 1)
             engine.start()
         except EngineError as problem:
             return _without(mindir, f"{options.python}: {plain(str(problem))}")
         numbers = Numbers(source, target(mindir), options, reference, engine, folder)
+        options.progress("reference", 0, 1)
         cases = _cases(numbers)
         results: list[dict[str, Array]] = []
         found: list[Finding] = []
-        for case in cases:
+        for at, case in enumerate(cases):
+            options.progress("outputs", at, len(cases))
             try:
                 results.append(_results(numbers, case))
             except EngineError as problem:
