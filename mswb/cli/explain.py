@@ -8,6 +8,7 @@ from difflib import get_close_matches
 import click
 
 from mswb.cli import output
+from mswb.files.plain import to_plain
 from mswb.findings import Entry, Words, language, load_catalogue, stop
 
 
@@ -19,7 +20,7 @@ def explain(words: tuple[str, ...], form: str) -> int:
     found = search(" ".join(words))
     if form == "json":
         entries = [{"code": e.code, "severity": e.severity, "en": e.en, "zh": e.zh} for e in found]
-        output.emit("explain", [], entries=[output.to_plain(entry) for entry in entries])
+        output.emit("explain", [], entries=[to_plain(entry) for entry in entries])
         return 0
     lang = language()
     if len(found) == 1:

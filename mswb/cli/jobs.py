@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from mswb.cli import output
+from mswb.files.plain import to_plain
 from mswb.findings import stop as refuse
 from mswb.jobs import control, runs
 from mswb.jobs.runs import Run
@@ -139,7 +140,7 @@ def stacks(name: str, form: str) -> int:
     run = runs.find_run(load_settings(), name)
     found = ask_stacks(run)
     if form == "json":
-        output.emit("jobs", [], runs=[summary(run)], stacks=output.to_plain(found))
+        output.emit("jobs", [], runs=[summary(run)], stacks=to_plain(found))
         return 0
     for one in found:
         who = one.role if one.rank is None else f"rank {one.rank}"
@@ -235,7 +236,7 @@ def _carry_out(plan: Plan, force: bool, form: str) -> int:
 
 def summary(run: Run) -> dict[str, Any]:
     """One run as JSON: what the folder says, and its state as it is now."""
-    status = output.to_plain(_status_fields(run.status)) if run.status else {}
+    status = to_plain(_status_fields(run.status)) if run.status else {}
     problem = {"problem": run.problem} if run.problem else {}
     return {"id": run.id, "folder": str(run.folder), "display_state": runs.run_state(run), **status, **problem}
 

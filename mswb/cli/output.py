@@ -8,18 +8,18 @@ of :mod:`mswb.files.safety`, so no log line can drive the terminal.
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mswb import __version__
+from mswb.files.plain import to_plain
 from mswb.files.safety import UNSAFE, printable
 from mswb.findings import Finding, Where
 
@@ -71,8 +71,13 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 def emit(schema: str, findings: Iterable[Finding], **keys: Any) -> None:
     """Write one report: its kind (``diagnose`` becomes ``mswb.diagnose/1``), version, findings, the kind's own keys."""
+    emit_object(report(schema, findings, **keys))
+
+
+def report(schema: str, findings: Iterable[Finding], **keys: Any) -> dict[str, Any]:
+    """The report that :func:`emit` writes."""
     head = {"schema": f"mswb.{schema}/1", "tool_version": __version__}
-    emit_object({**head, "findings": [asdict(finding) for finding in findings], **keys})
+    return {**head, "findings": [asdict(finding) for finding in findings], **keys}
 
 
 def emit_error(schema: str, finding: Finding) -> None:
@@ -93,23 +98,6 @@ def emit_object(report: Mapping[str, Any]) -> None:
     # JSON escapes C0 itself. A terminal acts on these too, and the escaped form means the same to a program.
     sys.stdout.write(UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
     sys.stdout.flush()
-
-
-def to_plain(value: Any) -> Any:
-    """JSON types only: dataclasses to objects, paths to texts, non-finite numbers to null with a count beside."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return to_plain(asdict(value))
-    if isinstance(value, Mapping):
-        plain = {str(key): to_plain(item) for key, item in value.items()}
-        lost = sum(isinstance(item, float) and not math.isfinite(item) for item in value.values())
-        return {**plain, "non_finite": lost} if lost else plain
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [to_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, (bytes, PurePath)):
-        return os.fsdecode(value)
-    return value
 
 
 def safe_line(text: str) -> str:

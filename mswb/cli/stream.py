@@ -17,6 +17,7 @@ from types import FrameType
 
 from mswb.cli import output
 from mswb.cli.jobs import announce
+from mswb.files.plain import to_plain
 from mswb.files.safety import printable
 from mswb.flows.run import LogLine, conclude, follow
 from mswb.jobs import control
@@ -166,7 +167,7 @@ class _Shown:
 
     def event(self, event: RunEvent) -> None:
         if self._json:
-            output.emit_object({"record": "event", **output.to_plain(_event_fields(event))})
+            output.emit_object({"record": "event", **to_plain(_event_fields(event))})
         elif event.event in ("first-failure", "stopping"):
             print(f"mswb: {_event_text(event)}", flush=True)
 
