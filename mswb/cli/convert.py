@@ -136,6 +136,8 @@ def _is_open(text: str) -> bool:
 @click.option("--threshold", type=float, metavar="ERROR",
               help="The largest absolute error that passes, such as 1e-5, instead of limits by data type.")  # fmt: skip
 @click.option("--python", default="", metavar="PATH", help="A Python that has MindSpore, for --verify.")
+@click.option("--report", multiple=True, metavar="FILE", help="Also write the report: FILE.json, FILE.md or FILE.html.")
+@click.option("--progress", type=int, default=-1, hidden=True, help="A descriptor that each step is told on.")
 @click.option("-v", "--verbose", is_flag=True, help="List every node.")
 @output.format_option
 @click.pass_context

@@ -62,6 +62,8 @@ class Options:
     inputs: str = ""
     threshold: float | None = None
     python: str = ""
+    report: tuple[str, ...] = ()
+    progress: int = -1
     verbose: bool = False
     form: str = "text"
 
@@ -76,6 +78,8 @@ def run(options: Options) -> int:
     from mswb.convert import adjust, conversion
 
     _refuse_later(options)
+    check_reports(options)
+    tell(options, "convert")
     overrides = adjust.parse_overrides(options.custom_op_config) if options.custom_op_config else {}
     shapes, frozen = adjust.parse_shapes(options.input_shape), adjust.parse_frozen(options.freeze)
     if conversion.kind_of(options.input_file) != "onnx":
@@ -110,16 +114,46 @@ def finish(done: Done, options: Options) -> int:
     from mswb.cli import convert_verify
 
     verified = convert_verify.of_conversion(done, options) if options.verify and done.ok else None
+    measured = {} if verified is None else verified.as_json()
+    findings = (*done.findings, *(() if verified is None else verified.findings))
+    whole = output.report("convert", findings, **{**report(done), **measured})
+    write_reports(whole, options)
     if options.form == "json":
-        measured = {} if verified is None else verified.as_json()
-        findings = (*done.findings, *(() if verified is None else verified.findings))
-        output.emit("convert", findings, **{**report(done), **measured})
+        output.emit_object(whole)
     else:
         _show(done, options)
         if verified is not None:
             print()
             convert_verify.show(verified, verbose=options.verbose)
     return int(not done.ok) if verified is None else convert_verify.exit_code(verified)
+
+
+def check_reports(options: Options) -> None:
+    """See that the reports can be written, before anything is done.
+
+    Raises:
+        MswbError: ``report-form``.
+    """
+    from mswb.convert.report import check
+
+    for path in options.report:
+        check(path)
+
+
+def write_reports(whole: dict[str, Any], options: Options) -> None:
+    """Write the report in each form that is wanted."""
+    from mswb.convert.report import write
+
+    for path in options.report:
+        write(whole, path, language())
+
+
+def tell(options: Options, step: str, done: float = 0, total: float = 1) -> None:
+    """Tell whoever started this command how far it is, one JSON object a line."""
+    if options.progress >= 0:
+        import json
+
+        os.write(options.progress, json.dumps({"step": step, "done": done, "total": total}).encode() + b"\n")
 
 
 def report(done: Done) -> dict[str, Any]:

@@ -106,20 +106,25 @@ def compare_files(options: Request) -> int:
     Raises:
         MswbError: ``verify-reference``: there is none; or a file can't be read.
     """
+    from mswb.cli.convert_model import write_reports
     from mswb.convert.verify import verify_files
     from mswb.findings import Where, stop
 
     if not options.reference:
         raise stop("verify-reference", where=Where(file=options.input_file))
     found = verify_files(options.reference, options.input_file, _wanted(options))
+    told = {"input": options.input_file, "reference": options.reference, **found.as_json()}
+    whole = output.report("convert", found.findings, **told)
+    write_reports(whole, options)
     if options.form == "json":
-        output.emit("convert", found.findings, input=options.input_file, reference=options.reference, **found.as_json())
+        output.emit_object(whole)
     else:
         show(found, verbose=options.verbose)
     return exit_code(found)
 
 
 def _wanted(options: Request) -> Options:
+    from mswb.cli.convert_model import tell
     from mswb.convert.verification import Options as Wanted
 
     return Wanted(
@@ -127,6 +132,7 @@ def _wanted(options: Request) -> Options:
         seed=options.seed,
         inputs_file=options.inputs,
         threshold=options.threshold,
+        progress=lambda step, done, total: tell(options, step, done, total),
     )
 
 
