@@ -16,6 +16,7 @@ from mswb import __version__
 from mswb.convert import ops
 from mswb.convert.blocked import Blocked, grouped
 from mswb.convert.facts import plain
+from mswb.convert.fold import evaluate
 from mswb.convert.graph import NUMBERS, Array, Builder, Shape, Value
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.writer import write
@@ -24,8 +25,6 @@ from mswb.convert.onnx_node import RANDOM, OnnxNode, Refused
 from mswb.convert.wire import InFile
 from mswb.findings import Finding
 
-FOLD_BYTES = 1 << 20
-"""Results up to this size are computed while converting, when all they depend on is constant."""
 _MODEL_VERSION = "2.10.0"
 
 
@@ -70,7 +69,7 @@ def convert(path: str, options: Options = Options(), prepare: Prepare | None = N
 
 def kept() -> list[tuple[str, str]]:
     """Domain and name of the operators that have an entry, which loading a model leaves as they are."""
-    return [(name.rpartition(".")[0], name.rpartition(".")[2]) for name in ops.table("TO_MINDIR")]
+    return [(name.rpartition(".")[0], name.rpartition(".")[2]) for name in ops.table()]
 
 
 def save(done: Converted, path: str) -> int:
@@ -85,7 +84,7 @@ def convert_model(source: OnnxModel, options: Options = Options()) -> Converted:
     lowering = Lowering(source, options)
     graph = lowering.entry()
     if lowering.blocked:
-        known = {*ops.table("TO_MINDIR"), *(one.name for one in onnx.defs.get_all_schemas())}
+        known = {*ops.table(), *(one.name for one in onnx.defs.get_all_schemas())}
         return Converted(source, None, {}, tuple(grouped(source.path, lowering.blocked, known)))
     names = {name: value.name for name, value in lowering.values.items()}
     shared = lowering.builder.shared
@@ -129,7 +128,7 @@ class Lowering:
         self._guesses: set[str] = set()
         """The results of nodes that are blocked."""
         self._versions = {one.domain or "": one.version for one in source.proto.opset_import}
-        self._table = ops.table("TO_MINDIR")
+        self._table = ops.table()
 
     def entry(self) -> schema.Graph:
         """The entry graph."""
@@ -253,7 +252,7 @@ class Lowering:
             node.op == "LpNormalization" and node.get("p") == 1
         ):
             return None
-        return _evaluate(proto, [value.array if value is not None else None for value in node.inputs], node.version)
+        return evaluate(proto, [value.array if value is not None else None for value in node.inputs], node.version)
 
     def block(self, code: str, node: str, op: str, reason: str = "", nearest: str = "", freeze: str = "") -> None:
         """Note what can't be converted."""
@@ -283,31 +282,6 @@ def _both(one: Shape, other: Shape | None) -> Shape:
     if other is None or len(one) != len(other):
         return one
     return tuple(first if first is not None else second for first, second in zip(one, other, strict=True))
-
-
-def _evaluate(proto: NodeProto, arrays: Sequence[Array | None], version: int) -> list[Array] | None:
-    from onnx.reference import ReferenceEvaluator
-
-    if sum(array.nbytes for array in arrays if array is not None) > FOLD_BYTES:
-        return None
-    given = {name: array for name, array in zip(proto.input, arrays, strict=True) if array is not None}
-    opsets = [onnx.helper.make_opsetid(proto.domain, version)]
-    inputs = [
-        onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-        for name, array in given.items()
-    ]
-    outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in proto.output if name]
-    model = onnx.helper.make_model(onnx.helper.make_graph([proto], "fold", inputs, outputs), opset_imports=opsets)
-    try:
-        found = ReferenceEvaluator(model).run(None, given)
-    except Exception:  # what the reference can't do is left to the entry of the operator
-        return None
-    if not all(isinstance(one, np.ndarray) or np.isscalar(one) for one in found):
-        return None
-    named = dict(zip((name for name in proto.output if name), found, strict=True))
-    result = [np.asarray(named[name]) if name else np.zeros(0) for name in proto.output]
-    fits = all(one.nbytes <= FOLD_BYTES and one.dtype.name in NUMBERS for one in result)
-    return result if fits else None
 
 
 def _attribute(proto: AttributeProto) -> Any:

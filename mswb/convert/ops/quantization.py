@@ -101,7 +101,7 @@ def _centred(b: Builder, x: Value, zero: Value | None) -> Value:
 
 def _other(op: str, node: OnnxNode, b: Builder, inputs: Sequence[Value]) -> Value:
     """What another operator's entry makes of these inputs with this node's attributes."""
-    made = ops.table("TO_MINDIR")[op](replace(node, op=op, inputs=tuple(inputs)), b)
+    made = ops.table()[op](replace(node, op=op, inputs=tuple(inputs)), b)
     assert isinstance(made, Value)
     return made
 

@@ -28,7 +28,7 @@ def ours(op: str, inputs: Sequence[Array | None], opset: int, outputs: int = 1, 
     values = [None if one is None else Value("x", one.dtype.name, one.shape, one) for one in inputs]
     names = tuple(f"y{at}" for at in range(outputs))
     node = OnnxNode(op, "", op, opset, tuple(values), names, attributes, (("", None),) * outputs)
-    made = ops.table("TO_MINDIR")[op](node, b)
+    made = ops.table()[op](node, b)
     found = [made] if isinstance(made, Value) else list(made)
     arrays = [one.array for one in found if one is not None and one.array is not None]
     assert len(arrays) == len(found)
