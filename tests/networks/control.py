@@ -1,1 +1,174 @@
-"""x."""
+"""Control flow: if, while and for, unrolled or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import Parameter, nn, ops
+
+from tests.networks.catalogue import f32, i32
+from tests.networks.cells import cell, function
+
+ROW = f32(2, 3)
+
+
+@function(ROW)
+def if_by_sum(x: Any) -> Any:
+    if x.sum() > 0:
+        y = x * 2
+    else:
+        y = x - 1
+    return y
+
+
+@function(f32(2, 3), f32(2, 3))
+def if_nested(x: Any, y: Any) -> Any:
+    if x.sum() > 0:
+        if y.sum() > 0:
+            z = x + y
+        else:
+            z = x * y
+    else:
+        z = ops.relu(y) - x
+    return z, z + 1
+
+
+@function(f32(2, 3), i32(1, low=0, high=5))
+def if_by_input(x: Any, which: Any) -> Any:
+    result = ops.tanh(x)
+    if which > 2:
+        result = result + ops.exp(x)
+    elif which > 1:
+        result = result * 3
+    return result.sum(1)
+
+
+@function(f32(2, 3), i32(1, low=0, high=2))
+def if_returns(x: Any, which: Any) -> Any:
+    if which == 1:
+        return ops.relu(x)
+    return ops.sigmoid(x) * 2
+
+
+@function(f32(2, 3), i32(1, low=2, high=6))
+def while_counted(x: Any, count: Any) -> Any:
+    at = ms.Tensor([0], ms.int32)
+    while at < count:
+        x = x * 1.5 + 0.25
+        at = at + 1
+    return x
+
+
+@function(f32(2, 3, low=0.5, high=1.5))
+def while_by_value(x: Any) -> Any:
+    while x.sum() < 40:
+        x = x * 2
+    return x
+
+
+@function(f32(2, 3))
+def for_unrolled(x: Any) -> Any:
+    total = x
+    for at in range(3):
+        total = total + ops.tanh(total) * at
+    return total
+
+
+@function(f32(2, 3), i32(1, low=2, high=5))
+def while_with_if(x: Any, count: Any) -> Any:
+    at = ms.Tensor([0], ms.int32)
+    while at < count:
+        if x.sum() > 0:
+            x = x - 1.0
+        else:
+            x = x + 2.0
+        at = at + 1
+    return x
+
+
+@function(f32(2, 3), i32(1, low=2, high=4))
+def while_nested(x: Any, count: Any) -> Any:
+    outer = ms.Tensor([0], ms.int32)
+    while outer < count:
+        inner = ms.Tensor([0], ms.int32)
+        while inner < outer + 1:
+            x = x * 0.5 + 1.0
+            inner = inner + 1
+        outer = outer + 1
+    return x
+
+
+@cell(f32(2, 4))
+class IfWithWeights(nn.Cell):
+    """Two branches with layers of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = nn.Dense(4, 3)
+        self.right = nn.Dense(4, 3)
+
+    def construct(self, x: Any) -> Any:
+        if x.mean() > 0:
+            return self.left(x)
+        return self.right(ops.relu(x))
+
+
+@cell(f32(2, 4))
+class SharedWeights(nn.Cell):
+    """One layer called three times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Dense(4, 4)
+
+    def construct(self, x: Any) -> Any:
+        for _ in range(3):
+            x = ops.tanh(self.layer(x))
+        return x
+
+
+@cell(f32(2, 5, 4))
+class ForOverLayers(nn.Cell):
+    """A list of layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.CellList([nn.Dense(4, 4), nn.Dense(4, 4), nn.Dense(4, 2)])
+
+    def construct(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = ops.relu(layer(x))
+        return x
+
+
+@cell(f32(3, 4))
+class OwnParameters(nn.Cell):
+    """Parameters used directly."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = Parameter(np.ones((4,), np.float32), name="scale")
+        self.shift = Parameter(np.zeros((3, 1), np.float32), name="shift")
+        self.table = ms.Tensor(np.arange(12, dtype=np.float32).reshape(3, 4))
+
+    def construct(self, x: Any) -> Any:
+        return x * self.scale + self.shift, x + self.table
+
+
+@cell(f32("n", 4), i32(1, low=1, high=5))
+class WhileWithWeights(nn.Cell):
+    """A recurrent step as often as an input says, at any batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = nn.Dense(4, 4)
+
+    def construct(self, x: Any, count: Any) -> Any:
+        at = ms.Tensor([0], ms.int32)
+        state = ops.zeros_like(x)
+        while at < count:
+            state = ops.tanh(self.step(state) + x)
+            at = at + 1
+        return state
