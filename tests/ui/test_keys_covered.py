@@ -50,7 +50,7 @@ PLACES: dict[str, tuple[Place, ...]] = {
     "launch": (Place("launch/listed"), Place("launch/failed"), Place("launch/foreign")),
     "launch_confirm": (Place("launch/stop"),),
     "launch_grid": (Place("launch/running"),),
-    "launch_lines": (Place("launch/failed_details"),),
+    "lines": (Place("launch/failed_details"),),
     "launch_runs": (Place("launch/listed"),),
     "log": (Place("logs/plain"),),
     "log_details": (Place("logs/details"),),

@@ -9,8 +9,8 @@ import pytest
 from mswb.findings import Where
 from mswb.launch.timeline import PhaseSpan
 from mswb.ui.panes.launch import work
-from mswb.ui.panes.launch.lines import Line
 from mswb.ui.panes.launch.state import OpenRun
+from mswb.ui.widgets.lines import Line
 from tests.ui import launch_states as made
 from tests.ui.sessions import LARGE, SMALL, screen_text, until
 from tests.ui.test_launch_pane_list import alone, launch

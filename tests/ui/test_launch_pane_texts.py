@@ -18,7 +18,6 @@ from mswb.ui.panes.launch import speech
 from mswb.ui.panes.launch import state as states
 from mswb.ui.panes.launch.available import Here, available
 from mswb.ui.panes.launch.diagnosis_text import details_lines
-from mswb.ui.panes.launch.lines import wrap
 from mswb.ui.panes.launch.rows import age_words, first_failed, ordered, rank_arrays, run_arrays
 from mswb.ui.panes.launch.state import Listing, OpenRun
 from mswb.ui.panes.launch.timeline import timeline_lines
@@ -33,6 +32,7 @@ from mswb.ui.panes.launch.words import (
     title_text,
     verdict_text,
 )
+from mswb.ui.widgets.lines import wrap
 from tests.ui import launch_states as made
 
 RANKS = ("rank", "state", "phase", "step", "loss", "errors", "exit")

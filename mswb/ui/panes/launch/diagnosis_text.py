@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from mswb.files.safety import printable, printable_block
 from mswb.ui.finding_text import label
 from mswb.ui.glyphs import glyph, severity_word
-from mswb.ui.panes.launch.lines import Line, wrap
 from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.words import SIGNS, state_word, verdict_state
+from mswb.ui.widgets.lines import Line, wrap
 
 if TYPE_CHECKING:
     from mswb.findings import Finding, Where

@@ -29,12 +29,12 @@ from mswb.ui.panes.launch import state as states
 from mswb.ui.panes.launch.available import CHANGES, Here, available
 from mswb.ui.panes.launch.banner import BannerRow
 from mswb.ui.panes.launch.follow import Follow
-from mswb.ui.panes.launch.lines import LineView
 from mswb.ui.panes.launch.ranks_grid import RanksGrid
 from mswb.ui.panes.launch.runs_list import RunsList, RunsTable
 from mswb.ui.panes.launch.side import SidePart
 from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import LaunchState, Side
+from mswb.ui.widgets.lines import LineView
 
 if TYPE_CHECKING:
     from mswb.ui.panes.launch.run_part import RunPart

@@ -10,9 +10,9 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from mswb.ui.panes.launch.diagnosis_text import details_lines
-from mswb.ui.panes.launch.lines import Line, LineView
 from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.state import LaunchState, OpenRun, Side, root_of
+from mswb.ui.widgets.lines import Line, LineView
 
 if TYPE_CHECKING:
     from mswb.findings import Finding

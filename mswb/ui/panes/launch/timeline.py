@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from mswb.files.safety import printable
 from mswb.findings import Where
 from mswb.ui.glyphs import bar, glyph
-from mswb.ui.panes.launch.lines import Line, wrap
 from mswb.ui.panes.launch.rows import SHORT_ROLES
 from mswb.ui.panes.launch.speech import word
 from mswb.ui.panes.launch.words import span
+from mswb.ui.widgets.lines import Line, wrap
 
 if TYPE_CHECKING:
     from mswb.launch.timeline import PhaseSpan

@@ -27,7 +27,6 @@ from mswb.launch.form import LINE, SCRIPT, SCRIPT_ARGUMENTS, Field, Values
 from mswb.ui import keymap
 from mswb.ui.context import Context
 from mswb.ui.messages import Copy, ShowFindings
-from mswb.ui.panes.launch.lines import LineView
 from mswb.ui.screens.base import PacedModal
 from mswb.ui.screens.launch_form import work
 from mswb.ui.screens.launch_form.kept import Kept
@@ -37,6 +36,7 @@ from mswb.ui.screens.launch_form.text import FOLLOWS, default_of, help_of, previ
 from mswb.ui.widgets.form.fields import Choice, Entry, FieldRow, FilterEntry, Fold, LineEntry, PathEntry
 from mswb.ui.widgets.form.starter import Starter
 from mswb.ui.widgets.keybar import KeyBar
+from mswb.ui.widgets.lines import LineView
 
 if TYPE_CHECKING:
     from mswb.jobs.runs import Run

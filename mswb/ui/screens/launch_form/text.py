@@ -11,8 +11,8 @@ from mswb.findings import Severity, language
 from mswb.launch import form
 from mswb.launch.form import SCRIPT
 from mswb.ui.glyphs import glyph, severity_word
-from mswb.ui.panes.launch.lines import Line, wrap
 from mswb.ui.screens.launch_form.state import Checked, FormState
+from mswb.ui.widgets.lines import Line, wrap
 
 if TYPE_CHECKING:  # it loads much, and the first frame needs none of it
     from mswb.flows.run import Prepared

@@ -63,7 +63,7 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
 class LineView(ScrollView, can_focus=True):
     """Lines, made for the width there is, with a cursor. Enter or a click chooses a line that leads somewhere."""
 
-    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("launch_lines")
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("lines")
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"lines--{name}" for name in (*COLOURS, "cursor")}
     DEFAULT_CSS = """
     LineView { height: 1fr; background: $surface; scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
