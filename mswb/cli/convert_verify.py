@@ -101,19 +101,20 @@ def of_conversion(done: Done, options: Request) -> Verification:
 
 
 def compare_files(options: Request) -> int:
-    """Verify a MindIR file against ``--reference``, tell of it, and return the exit code.
+    """Verify a MindIR file against ``--reference``, or exact arithmetic without; tell of it, return the exit code.
 
     Raises:
-        MswbError: ``verify-reference``: there is none; or a file can't be read.
+        MswbError: a file can't be read.
     """
     from mswb.cli.convert_model import write_reports
     from mswb.convert.verify import verify_files
-    from mswb.findings import Where, stop
+    from mswb.convert.verify_alone import verify_alone
 
-    if not options.reference:
-        raise stop("verify-reference", where=Where(file=options.input_file))
-    found = verify_files(options.reference, options.input_file, _wanted(options))
-    told = {"input": options.input_file, "reference": options.reference, **found.as_json()}
+    if options.reference:
+        found = verify_files(options.reference, options.input_file, _wanted(options))
+    else:
+        found = verify_alone(options.input_file, _wanted(options))
+    told = {"input": options.input_file, "reference": options.reference or None, **found.as_json()}
     whole = output.report("convert", found.findings, **told)
     write_reports(whole, options)
     if options.form == "json":

@@ -97,8 +97,23 @@ def compare(ours: Array, expected: Array, threshold: float | None = None) -> Com
     if limits is None:
         return _exact(ours, expected)
     if threshold is not None:
-        limits = Limits(limits.atol, limits.rtol, limits.cosine, limits.noise, threshold)
+        limits = replace(limits, max_abs=threshold)
     return _close(ours.reshape(-1), expected.reshape(-1), expected.shape, limits)
+
+
+def compare_wide(ours: Array, exact: Array, limits: Limits | None, threshold: float | None = None) -> Comparison:
+    """Compare a result with the same computed in double precision.
+
+    Args:
+        limits: how near is near enough; those of the result's data type unless given.
+        threshold: as in :func:`compare`.
+    """
+    limits = limits or LIMITS.get(ours.dtype.name)
+    if limits is None or exact.dtype.kind not in "fc" or ours.shape != exact.shape or not exact.size:
+        return compare(ours, exact, threshold)
+    if threshold is not None:
+        limits = replace(limits, max_abs=threshold)
+    return _close(ours.reshape(-1), exact.reshape(-1), exact.shape, limits)
 
 
 def _exact(ours: Array, expected: Array) -> Comparison:

@@ -89,6 +89,10 @@ class Store:
         np.save(path, array)
         self._files[name] = path
 
+    def has(self, name: str) -> bool:
+        """Whether an array of this name was kept or given."""
+        return name in self._first or name in self._files
+
     def get(self, name: str) -> Array | None:
         """An array that was kept or given; None for another."""
         if name in self._first:

@@ -146,19 +146,32 @@ class Walk:
         self._depth += 1
         if self._depth > DEEPEST:
             raise Refused(f"more than {DEEPEST} functions lie in one another")
+        ended = self._last_uses(graph) if len(self.functions) == 1 else {}
         try:
-            for node in graph.node:
+            for at, node in enumerate(graph.node):
                 self._keep(values, node, self.node(node, values))
+                for name in ended.get(at, ()):
+                    values.pop(name, None)
             return self.results(graph, values)
         finally:
             self._depth -= 1
+
+    def _last_uses(self, graph: schema.Graph) -> dict[int, list[str]]:
+        """The results that no node behind this one reads: they need not be held."""
+        last = {name: at for at, node in enumerate(graph.node) for name in node.output}
+        last |= {name: at for at, node in enumerate(graph.node) for name in node.input}
+        ended: dict[int, list[str]] = {}
+        for name in last.keys() - {one.name for one in graph.output}:
+            ended.setdefault(last[name], []).append(name)
+        return ended
 
     def _start(self, graph: schema.Graph, arguments: Sequence[Any]) -> dict[str, Any]:
         wanted = [one.name or "" for one in graph.input]
         if len(arguments) < len(wanted):
             raise Refused(f"{graph.name} takes {len(wanted)} arguments and gets {len(arguments)}")
         values = dict(zip(wanted, arguments, strict=False))  # what is more are monads
-        self._latest.update(values)
+        if len(self.functions) > 1:
+            self._latest.update(values)
         return values
 
     def results(self, graph: schema.Graph, values: Mapping[str, Any]) -> Any:
@@ -170,7 +183,9 @@ class Walk:
         names = node.output
         parts = (found,) if len(names) == 1 else found
         for name, one in zip(names, parts, strict=False):
-            values[name] = self._latest[name] = one
+            values[name] = one
+            if len(self.functions) > 1:
+                self._latest[name] = one
 
     def _look(self, name: str, values: Mapping[str, Any]) -> Any:
         """A value; a function may use what is defined around it."""

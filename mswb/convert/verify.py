@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,26 +62,36 @@ def verify(source: OnnxModel, mindir: str, options: Options) -> Verification:
     Raises:
         MswbError: the file can't be read, or the inputs don't fit.
     """
+
+    def numbers() -> Verification:
+        if not options.python:
+            return without_numbers(mindir, "no Python with MindSpore was found")
+        return _numbers(source, mindir, options)
+
+    return layered(mindir, numbers)
+
+
+def layered(mindir: str, numbers: Callable[[], Verification]) -> Verification:
+    """The verification of a file whose third layer this call measures, when the first two are sound.
+
+    Raises:
+        MswbError: the file can't be read.
+    """
     model = read_file(mindir)
     linted = lint.findings(mindir, model)
     weights = [one for one in linted if one.code in _WEIGHTS] + list(not_finite(mindir, model))
     structure = [one for one in linted if one.code not in _WEIGHTS]
     layers = {"structure": _layer(structure), "weights": _layer(weights), "numbers": NOT_COMPARED}
     broken = FAILED in layers.values()
-    if broken or not options.python:
-        reason = "the file has errors" if broken else "no Python with MindSpore was found"
-        skipped = _without(mindir, reason)
-        found = () if broken else skipped.findings
-        verdict = FAILED if broken else NOTHING
-        return replace(skipped, verdict=verdict, layers=layers, findings=(*found, *structure, *weights))
-    measured = _numbers(source, mindir, options)
+    measured = without_numbers(mindir, "") if broken else numbers()
     layers["numbers"] = measured.verdict
-    verdict = {NOT_COMPARED: NOTHING}.get(measured.verdict, measured.verdict)
-    findings = (*measured.findings, *structure, *weights)
-    return replace(measured, verdict=verdict, layers={name: layers[name] for name in LAYERS}, findings=findings)
+    verdict = FAILED if broken else {NOT_COMPARED: NOTHING}.get(measured.verdict, measured.verdict)
+    found = () if broken else measured.findings
+    shown = {name: layers[name] for name in LAYERS}
+    return replace(measured, verdict=verdict, layers=shown, findings=(*found, *structure, *weights))
 
 
-def _without(mindir: str, reason: str) -> Verification:
+def without_numbers(mindir: str, reason: str) -> Verification:
     """What is left when no numbers can be compared."""
     found = make("numbers-not-compared", where=Where(file=mindir), values={"reason": reason})
     return Verification(NOT_COMPARED, {}, {}, (), (), (), (found,))
@@ -129,7 +139,7 @@ def _numbers(source: OnnxModel, mindir: str, options: Options) -> Verification:
             options.progress("start", 0, 1)
             engine.start()
         except EngineError as problem:
-            return _without(mindir, f"{options.python}: {plain(str(problem))}")
+            return without_numbers(mindir, f"{options.python}: {plain(str(problem))}")
         numbers = Numbers(source, target(mindir), options, reference, engine, folder)
         options.progress("reference", 0, 1)
         cases = _cases(numbers)
@@ -140,7 +150,7 @@ def _numbers(source: OnnxModel, mindir: str, options: Options) -> Verification:
             try:
                 results.append(_results(numbers, case))
             except EngineError as problem:
-                found.append(_engine_finding(mindir, problem))
+                found.append(engine_finding(mindir, problem))
                 break
         outputs = _outputs(numbers, cases, results)
         bad = next((one.shape_number for one in outputs if one.comparison.verdict == FAILED), 0)
@@ -172,12 +182,12 @@ def _cases(numbers: Numbers) -> list[Case]:
     frozen = _frozen(source, options)
     cases: list[Case] = []
     reason = ""
-    for ways in _tried(declared, options):
+    for ways in tried(declared, options):
         for one in ways:
             inputs = {**one, **frozen}
             expected, problem = _expected(numbers, inputs)
             reason = reason or problem
-            if not problem and (_tells(expected) or one is ways[-1]):
+            if not problem and (tells(expected) or one is ways[-1]):
                 cases.append(Case(inputs, expected))
                 break
         if len(cases) >= options.shapes:
@@ -187,7 +197,7 @@ def _cases(numbers: Numbers) -> list[Case]:
     return cases
 
 
-def _tried(declared: Sequence[given.Declared], options: Options) -> Iterator[list[dict[str, Array]]]:
+def tried(declared: Sequence[given.Declared], options: Options) -> Iterator[list[dict[str, Array]]]:
     """Inputs at one set of sizes after another; each in the ways that are tried until the results tell something."""
     if options.inputs_file:
         yield [given.from_file(options.inputs_file, declared)]
@@ -197,7 +207,7 @@ def _tried(declared: Sequence[given.Declared], options: Options) -> Iterator[lis
         yield [given.random(declared, sizes, seed, positive=positive) for positive in (False, True)]
 
 
-def _tells(expected: Mapping[str, Array]) -> bool:
+def tells(expected: Mapping[str, Array]) -> bool:
     """Whether some result is a number."""
     arrays = [array for array in expected.values() if array.size]
     return any(array.dtype.kind not in "fc" or bool(np.isfinite(array).any()) for array in arrays)
@@ -279,7 +289,8 @@ def _by_chance(source: OnnxModel) -> set[str]:
 # -- findings
 
 
-def _engine_finding(path: str, problem: EngineError) -> Finding:
+def engine_finding(path: str, problem: EngineError) -> Finding:
+    """That a model does not run."""
     code = "model-crashes" if problem.crashed else "model-does-not-run"
     words = plain(" ".join(str(problem).split()))
     return make(code, where=Where(file=path), evidence=plain(str(problem)), values={"reason": words[:300]})
@@ -290,15 +301,16 @@ def _findings(
 ) -> Iterator[Finding]:
     bad = [one for one in operators if one.verdict == FAILED]
     for one in sorted(bad, key=lambda one: one.at)[:TOLD]:
-        yield _operator_finding(path, one)
+        yield operator_finding(path, one)
     failed = [one for one in outputs if one.comparison.verdict == FAILED]
     for output in () if bad else failed[:TOLD]:
-        yield _output_finding(path, output)
+        yield output_finding(path, output)
     for op in sorted(numbers.distrusted):
         yield make("engines-differ", where=Where(file=path), values={"op": plain(op), "trusted": EVALUATOR})
 
 
-def _operator_finding(path: str, one: Operator) -> Finding:
+def operator_finding(path: str, one: Operator) -> Finding:
+    """What is wrong with an operator."""
     where = Where(node=one.node, file=path)
     values = {"name": one.node, "op": one.op, "output": one.output, "reason": one.reason}
     shown = one.decisive
@@ -311,7 +323,8 @@ def _operator_finding(path: str, one: Operator) -> Finding:
     return make("over-threshold", where=where, values={**values, **_measured(shown)})
 
 
-def _output_finding(path: str, one: Output) -> Finding:
+def output_finding(path: str, one: Output) -> Finding:
+    """What is wrong with an output of the graph."""
     shown = one.comparison
     count = shown.nan_count - shown.reference_nan_count
     values = {"name": one.name, "op": "output", "output": one.name, "count": count, **_measured(shown)}
