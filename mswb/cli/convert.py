@@ -236,6 +236,26 @@ def inspect(file: str, everything: bool, form: str) -> int:
     return 0
 
 
+@convert.command()
+@click.argument("file")
+@click.option("--output_file", default="", help="The file to write; NAME_fixed.mindir beside the input unless given.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be changed.")
+@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
+@click.option("--inputs", default="", metavar="FILE.npz", help="Inputs, an array for each by name.")
+@click.option("--threshold", type=float, metavar="ERROR", help="The largest absolute error that passes.")
+@click.option("--python", default="", metavar="PATH", help="A Python that has MindSpore.")
+@output.format_option
+def fix(file: str, /, **options: Any) -> int:
+    """Mend half precision in the MindIR model FILE: keep in float32 what loses too much, and what feeds it.
+
+    Every operator is measured against exact arithmetic. The smallest set that must be float32 is shown with its errors
+    before and after, and a new file is written; the model itself stays as it is.
+    """
+    from mswb.cli.convert_fix import Options, run
+
+    return run(Options(file, **options))
+
+
 def report(facts: ModelFacts) -> dict[str, object]:
     """The keys of ``mswb.convert_inspect/1``; sizes in bytes."""
     return {
