@@ -24,6 +24,24 @@ def tensor(call: Call, at: int = 0) -> Value:
     return found
 
 
+_REQUIRED = object()
+
+
+def number(call: Call, name: str, default: Any = _REQUIRED) -> Any:
+    """An argument that is one number: bool, int or float; a constant tensor of one element is one, too.
+
+    Raises:
+        Refused: it is missing, or only known when the model runs.
+    """
+    found = call.get(name) if default is _REQUIRED else call.get(name, default)
+    array = found.array if isinstance(found, Value) else found
+    if isinstance(array, np.ndarray) and array.size == 1:
+        return array.reshape(-1)[0].item()
+    if not isinstance(array, (bool, int, float, np.number)):
+        raise Refused(f"{name} is only known when the model runs", attribute=name)
+    return array
+
+
 def tensors(call: Call, builder: OnnxBuilder, count: int = 2) -> list[Value]:
     """The first inputs of a call as tensors of one data type.
 
