@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 
-from mswb.convert.tables import Table, gather
+from mswb.convert.tables import Table
+from mswb.convert.tables import gather as _gather  # a family is called gather, too
 
 
 @lru_cache(maxsize=2)
 def table(name: str) -> Table:
     """All entries of one table, ``TO_ONNX`` or ``EVALUATE``."""
-    return gather(sys.modules[__name__], name)
+    return _gather(sys.modules[__name__], name)
