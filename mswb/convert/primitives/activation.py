@@ -1,4 +1,4 @@
-"""Activations. Formulas are those of MindSpore's documentation, in at least single precision, so that nothing overflows.
+"""Activations. Formulas are those of MindSpore's documentation, in at least single precision; no step overflows.
 
 Operators of ONNX are used where they say the same and onnxruntime runs them.
 """

@@ -23,15 +23,10 @@ def _numpy(function: Any) -> Callable[[Call], Any]:
 
 
 _NAMES = {"Add": "Add", "Mul": "Mul", "Muls": "Mul", "Sub": "Sub"}
-_COMPARED = {"Greater": "Greater", "Less": "Less"}
 
-TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
-    name: _two(op) for name, op in (_NAMES | _COMPARED).items()
-}
+TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {name: _two(op) for name, op in _NAMES.items()}
 EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "Add": _numpy(np.add),
-    "Greater": _numpy(np.greater),
-    "Less": _numpy(np.less),
     "Mul": _numpy(np.multiply),
     "Muls": _numpy(np.multiply),
     "Sub": _numpy(np.subtract),

@@ -199,8 +199,9 @@ def _hypot(call: Call, b: OnnxBuilder) -> Value:
     larger, smaller = b.op("Max", *wide), b.op("Min", *wide)
     part = b.op("Div", smaller, larger)
     length = b.op("Mul", larger, b.op("Sqrt", run(b, "Add", b.op("Mul", part, part), 1)))
-    plain = b.op("Or", run(b, "Equal", larger, 0), run(b, "Equal", larger, np.inf))
-    return b.cast(where(b, plain, larger, length), pair[0].dtype)
+    length = where(b, run(b, "Equal", larger, 0), larger, length)
+    endless = b.op("Or", *(b.op("IsInf", one) for one in wide))
+    return b.cast(where(b, endless, np.inf, length), pair[0].dtype)
 
 
 # -- in numpy
