@@ -25,7 +25,7 @@ def function(*inputs: Given) -> Callable[[Callable[..., Any]], Callable[..., Any
     """Add the decorated function as a network of its name."""
 
     def add(one: Callable[..., Any]) -> Callable[..., Any]:
-        layer(one.__name__.strip("_"), lambda: Function(one), *inputs)
+        layer(one.__name__.replace("_", "-"), lambda: Function(one), *inputs)
         return one
 
     return add

@@ -172,3 +172,32 @@ class WhileWithWeights(nn.Cell):
             state = ops.tanh(self.step(state) + x)
             at = at + 1
         return state
+
+
+@cell(f32(2, 4), f32(2, 6), f32(2, 6))
+class LSTMStep(nn.Cell):
+    """One step of an LSTM, with its state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = nn.LSTMCell(4, 6)
+
+    def construct(self, x: Any, hidden: Any, memory: Any) -> Any:
+        return self.step(x, (hidden, memory))
+
+
+@cell(f32(3, 5, 4))
+class ForOverTime(nn.Cell):
+    """A recurrent layer written by hand, unrolled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = nn.RNNCell(4, 6)
+
+    def construct(self, x: Any) -> Any:
+        state = ops.zeros((3, 6), ms.float32)
+        found = []
+        for at in range(5):
+            state = self.step(x[:, at], state)
+            found.append(state)
+        return ops.stack(found, 1)

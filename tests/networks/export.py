@@ -1,8 +1,8 @@
-"""Export the networks: ``python -m tests.networks.export FOLDER [--only NAME,NAME*] [--builtin]``.
+"""Export the networks: ``python -m tests.networks.export FOLDER [--only NAME,NAME*] [--after NAME] [--builtin]``.
 
 For each network FOLDER gets NAME.mindir and NAME.npz with the inputs and MindSpore's own outputs (``0.in.1`` is the
-second input of the first trial), or with --builtin the NAME.onnx of MindSpore's own exporter. progress.jsonl gets a line
-before and after each, so that whoever started this knows which network ended the process.
+second input of the first trial), or with --builtin the NAME.onnx of MindSpore's own exporter. progress.jsonl gets a
+line before and after each, so that whoever started this knows which network ended the process.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from tests.networks.catalogue import NETWORKS, Given, Network
 MODULES = ("layers", "functions", "tensors", "control", "models")
 
 
-def chosen(words: Sequence[str]) -> list[Network]:
-    """The networks whose names are, or fit, one of the words."""
+def chosen(words: Sequence[str], after: str = "") -> list[Network]:
+    """The networks whose names are, or fit, one of the words; those behind ``after`` when it is given."""
     for module in MODULES:
         importlib.import_module(f"tests.networks.{module}")
-    return [one for one in NETWORKS.values() if not words or any(fnmatch(one.name, word) for word in words)]
+    found = [one for one in NETWORKS.values() if not words or any(fnmatch(one.name, word) for word in words)]
+    return found[[one.name for one in found].index(after) + 1 :] if after else found
 
 
 def built(network: Network) -> ms.nn.Cell:
@@ -106,13 +107,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="names, or patterns with *")
+    parser.add_argument("--after", default="", help="the network to go on behind")
     parser.add_argument("--builtin", action="store_true", help="by MindSpore's own ONNX exporter")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     ms.set_context(device_target="CPU")
     act = theirs if options.builtin else ours
     with open(options.folder / "progress.jsonl", "a", encoding="utf-8") as progress:
-        for network in chosen([word for word in options.only.split(",") if word]):
+        for network in chosen([word for word in options.only.split(",") if word], options.after):
             _say(progress, {"name": network.name, "state": "started", "trials": network.trials})
             try:
                 act(network, options.folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mindspore as ms
-from mindspore import nn
+from mindspore import mint, nn
 
 from tests.networks.catalogue import f16, f32, i32, layer
 
@@ -59,8 +59,6 @@ layer("layer-norm", lambda: nn.LayerNorm((8,)), f32(2, 3, 8))
 layer("layer-norm-two-axes", lambda: nn.LayerNorm((3, 8), begin_norm_axis=1, begin_params_axis=1), f32(2, 3, 8))
 layer("layer-norm-free", lambda: nn.LayerNorm([8], epsilon=1e-5), f32("n", "length", 8))
 layer("group-norm", lambda: nn.GroupNorm(2, 4), IMAGE)
-layer("instance-norm-1d", lambda: _even(nn.InstanceNorm1d(4)), LINE)
-layer("instance-norm-2d", lambda: _even(nn.InstanceNorm2d(4)), IMAGE)
 layer("local-response-norm", lambda: nn.LRN(depth_radius=2, bias=1.0, alpha=0.01, beta=0.75), f32(2, 8, 5, 6))
 
 layer("max-pool-2d", lambda: nn.MaxPool2d(2, 2), IMAGE)
@@ -143,14 +141,13 @@ layer("replication-pad-2d", lambda: nn.ReplicationPad2d(1), IMAGE)
 layer("pixel-shuffle", lambda: nn.PixelShuffle(2), f32(2, 8, 3, 4))
 layer("pixel-unshuffle", lambda: nn.PixelUnshuffle(2), f32(2, 3, 6, 4))
 layer("channel-shuffle", lambda: nn.ChannelShuffle(2), IMAGE)
-layer("upsample-nearest", lambda: nn.Upsample(scale_factor=(2.0, 2.0), mode="nearest", recompute_scale_factor=True), IMAGE)
+layer(
+    "upsample-nearest", lambda: nn.Upsample(scale_factor=(2.0, 2.0), mode="nearest", recompute_scale_factor=True), IMAGE
+)
 layer("upsample-bilinear", lambda: nn.Upsample(size=(18, 15), mode="bilinear"), IMAGE)
 layer("upsample-bilinear-corners", lambda: nn.Upsample(size=(18, 15), mode="bilinear", align_corners=True), IMAGE)
 layer("upsample-bicubic", lambda: nn.Upsample(size=(18, 15), mode="bicubic"), IMAGE)
-layer("unfold", lambda: nn.Unfold(ksizes=[1, 2, 2, 1], strides=[1, 1, 1, 1], rates=[1, 1, 1, 1]), IMAGE)
-layer("cosine-similarity", lambda: nn.CosineSimilarity(dim=1), ROWS, ROWS)
 layer("reduce-log-sum-exp", lambda: nn.ReduceLogSumExp((1,), True), ROWS)
-layer("roll", lambda: nn.Roll(shift=(1, -2), axis=(0, 1)), ROWS)
 layer("mse-loss", nn.MSELoss, ROWS, ROWS)
 layer("smooth-l1-loss", lambda: nn.SmoothL1Loss(reduction="mean"), ROWS, ROWS)
 layer("cross-entropy", lambda: nn.CrossEntropyLoss(), ROWS, i32(3, low=0, high=8))
@@ -164,6 +161,15 @@ layer("gru", lambda: nn.GRU(4, 6, batch_first=True), SEQUENCE)
 layer("gru-bidirectional", lambda: nn.GRU(4, 6, bidirectional=True, batch_first=True, has_bias=False), SEQUENCE)
 layer("rnn", lambda: nn.RNN(4, 6, batch_first=True), SEQUENCE)
 layer("rnn-relu", lambda: nn.RNN(4, 6, nonlinearity="relu", num_layers=2), f32(5, 2, 4))
-layer("lstm-cell", lambda: nn.LSTMCell(4, 6), STEP)
 layer("gru-cell", lambda: nn.GRUCell(4, 6), STEP, f32(2, 6))
 layer("rnn-cell", lambda: nn.RNNCell(4, 6), STEP, f32(2, 6))
+
+layer("mint-linear-layer", lambda: mint.nn.Linear(8, 5), ROWS)
+layer("mint-group-norm-layer", lambda: mint.nn.GroupNorm(2, 4), IMAGE)
+layer("mint-dropout", lambda: _even(mint.nn.Dropout(0.3)), ROWS)
+layer("mint-hardswish", mint.nn.Hardswish, ROWS)
+layer("mint-hardsigmoid", mint.nn.Hardsigmoid, ROWS)
+layer("mint-prelu", mint.nn.PReLU, ROWS)
+layer("mint-softshrink", mint.nn.Softshrink, ROWS)
+layer("mint-upsample", lambda: mint.nn.Upsample(size=(18, 22), mode="nearest"), IMAGE)
+layer("mint-pixel-shuffle", lambda: mint.nn.PixelShuffle(2), IMAGE)

@@ -52,7 +52,9 @@ class Residual(nn.Cell):
         super().__init__()
         self.first = _block(inner, outer, stride)
         self.second = nn.SequentialCell(nn.Conv2d(outer, outer, 3), nn.BatchNorm2d(outer))
-        self.short = nn.SequentialCell(nn.Conv2d(inner, outer, 1, stride), nn.BatchNorm2d(outer)) if stride > 1 else None
+        self.short = (
+            nn.SequentialCell(nn.Conv2d(inner, outer, 1, stride), nn.BatchNorm2d(outer)) if stride > 1 else None
+        )
 
     def construct(self, x: Any) -> Any:
         short = x if self.short is None else self.short(x)
@@ -121,7 +123,9 @@ class VGG(Model):
         for inner, outer in ((3, 8), (8, 16), (16, 24)):
             layers += [_block(inner, outer), _block(outer, outer), nn.MaxPool2d(2, 2)]
         self.features = nn.SequentialCell(layers)
-        self.head = nn.SequentialCell(nn.Flatten(), nn.Dense(24 * 16, 32), nn.ReLU(), nn.Dropout(p=0.5), nn.Dense(32, 5))
+        self.head = nn.SequentialCell(
+            nn.Flatten(), nn.Dense(24 * 16, 32), nn.ReLU(), nn.Dropout(p=0.5), nn.Dense(32, 5)
+        )
         self.set_train(False)
 
     def construct(self, x: Any) -> Any:
@@ -182,7 +186,9 @@ class Encoder(nn.Cell):
         super().__init__()
         self.attention = Attention(width, heads)
         self.norm1, self.norm2 = nn.LayerNorm((width,)), nn.LayerNorm((width,))
-        self.inner = nn.SequentialCell(nn.Dense(width, 2 * width), nn.GELU(approximate=False), nn.Dense(2 * width, width))
+        self.inner = nn.SequentialCell(
+            nn.Dense(width, 2 * width), nn.GELU(approximate=False), nn.Dense(2 * width, width)
+        )
         self.first = first
 
     def construct(self, x: Any, mask: Any) -> Any:
@@ -222,7 +228,9 @@ class GPT(Model):
         self.words, self.places = nn.Embedding(30, 16), nn.Embedding(12, 16)
         self.layer, self.norm = Encoder(16, 2, first=True), nn.LayerNorm((16,))
         self.head = nn.Dense(16, 30, has_bias=False)
-        self.mask = ms.Tensor([[0.0 if column <= row else -1e4 for column in range(12)] for row in range(12)], ms.float32)
+        self.mask = ms.Tensor(
+            [[0.0 if column <= row else -1e4 for column in range(12)] for row in range(12)], ms.float32
+        )
         self.set_train(False)
 
     def construct(self, ids: Any) -> Any:
@@ -323,10 +331,10 @@ class YoloHead(Model):
     def boxes(self, x: Any, size: int) -> Any:
         """Centres, sizes and scores of one scale."""
         x = x.reshape(1, 2, 7, size, size).transpose(0, 1, 3, 4, 2)
-        x, y = ops.meshgrid(ops.arange(size).astype(ms.float32), ops.arange(size).astype(ms.float32)), x
-        grid = ops.stack(x, -1).reshape(1, 1, size, size, 2)
-        centre = (ops.sigmoid(y[..., :2]) + grid) / size
-        return ops.cat((centre, ops.exp(y[..., 2:4]), ops.sigmoid(y[..., 4:])), -1).reshape(1, -1, 7)
+        line = ops.arange(size).astype(ms.float32)
+        grid = ops.stack(ops.meshgrid(line, line), -1).reshape(1, 1, size, size, 2)
+        centre = (ops.sigmoid(x[..., :2]) + grid) / size
+        return ops.cat((centre, ops.exp(x[..., 2:4]), ops.sigmoid(x[..., 4:])), -1).reshape(1, -1, 7)
 
     def construct(self, fine: Any, coarse: Any) -> Any:
         up = ops.interpolate(self.reduce(coarse), size=(8, 8), mode="nearest")
@@ -445,7 +453,9 @@ class HalfNet(Model):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.SequentialCell(nn.Conv2d(3, 4, 3, dtype=ms.float16), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten())
+        self.layers = nn.SequentialCell(
+            nn.Conv2d(3, 4, 3, dtype=ms.float16), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten()
+        )
         self.head = nn.Dense(64, 5, dtype=ms.float16)
         self.set_train(False)
 
@@ -465,7 +475,7 @@ class MixedNet(Model):
 
     def construct(self, x: Any) -> Any:
         x = ops.relu(self.norm(self.conv(x).astype(ms.float32)))
-        return ops.softmax(self.head(x.mean((2, 3))).astype(ms.float32))
+        return ops.softmax(self.head(x.mean((2, 3))))
 
 
 @cell(f32(2, 4, 20))

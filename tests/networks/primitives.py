@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,17 +27,18 @@ class Use:
     attributes: set[str] = field(default_factory=set)
 
 
-def used(folder: Path) -> dict[str, Use]:
-    """The primitives of all the MindIR files of a folder."""
+def used(folder: Path, networks: Sequence[str]) -> dict[str, Use]:
+    """The primitives of networks in a folder."""
     uses: dict[str, Use] = defaultdict(Use)
-    for path in sorted(folder.glob("*.mindir")):
+    for network in networks:
+        path = folder / f"{network}.mindir"
         model = read_file(str(path))
         known = {one.name: one for one in model.primitives}
         graphs = [one for one in (model.graph, *model.functions) if one is not None]
         called = {node.op_type.removeprefix(REF) for graph in graphs for node in graph.node if node.op_type}
         for primitive in (known[name] for name in called & known.keys()):
             use = uses[primitive.op_type or ""]
-            use.networks.add(path.stem)
+            use.networks.add(network)
             use.functional = primitive.prim_type == FUNCTION
             use.attributes |= set() if use.functional else {one.name or "" for one in primitive.attribute}
     return uses
@@ -53,4 +55,5 @@ def lines(uses: dict[str, Use]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(lines(used(Path(sys.argv[1])))))
+    _folder = Path(sys.argv[1])
+    print("\n".join(lines(used(_folder, sorted(one.stem for one in _folder.glob("*.mindir"))))))
