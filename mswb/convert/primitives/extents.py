@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mswb.convert.graph import Shape, Value
+from mswb.convert.graph import TYPE_IDS, Array, Shape, Value
 from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives.kernels import working
+from mswb.convert.program import Call, numpy_dtype
 
 Size = int | Value
 """One size; a tensor of it has one element."""
@@ -209,3 +210,28 @@ def counted(b: OnnxBuilder, count: Size) -> Value:
 def along(b: OnnxBuilder, vector_: Value, axis: int, rank: int) -> Value:
     """A vector that stands along one axis."""
     return b.reshape(vector_, [-1 if at == axis else 1 for at in range(rank)])
+
+
+_DTYPES = {number: name for name, number in TYPE_IDS.items()}
+
+
+def dtype_of(call: Call, default: str, name: str = "dtype") -> str:
+    """The data type that a call asks for by its number.
+
+    Raises:
+        Refused: a tensor can't have it.
+    """
+    given = call.get(name, None)
+    if given is None:
+        return default
+    found = _DTYPES.get(int(given))
+    if found is None:
+        raise Refused(f"{given} is no data type of tensors", attribute=name)
+    return found
+
+
+def converted(array: Array, dtype: str) -> Array:
+    """An array in a data type as an evaluation holds it: fractions in double precision."""
+    kind = numpy_dtype(dtype)
+    is_fraction = kind.kind == "f" or dtype == "bfloat16"
+    return array.astype(np.float64 if is_fraction else kind)
