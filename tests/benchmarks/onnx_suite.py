@@ -26,6 +26,8 @@ DTYPES = frozenset(
     ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]
 )
 """The data types of arrays that MindSpore has and numpy can hold; cases with others do not count."""
+RTOL, ATOL = 1e-3, 1e-5
+"""What results may be off, relative and absolute, where a case does not allow more."""
 
 
 @dataclass(frozen=True)
@@ -81,22 +83,23 @@ def attempt(case: Any, engine: MindSpore, folder: Path) -> Outcome:
         found = engine.run(str(folder / "case.mindir"), kept)
     except EngineError as problem:
         return Outcome(case.name, ops, "crash" if problem.crashed else "error", " ".join(str(problem).split())[:300])
-    problem = _differs(found, expected, case)
+    difference = differs(found, expected, rtol=max(case.rtol, RTOL), atol=max(case.atol, ATOL))
     return (
-        Outcome(case.name, ops, "wrong", problem)
-        if problem
+        Outcome(case.name, ops, "wrong", difference)
+        if difference
         else Outcome(case.name, ops, "frozen" if frozen else "right")
     )
 
 
-def _differs(found: Sequence[Any], expected: Sequence[Any], case: Any) -> str:
+def differs(found: Sequence[Any], expected: Sequence[Any], *, rtol: float = RTOL, atol: float = ATOL) -> str:
+    """How outputs differ from the expected ones; empty when they don't."""
     if len(found) != len(expected):
         return f"{len(found)} outputs instead of {len(expected)}"
     for at, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
         if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
             return f"output {at}: {ours.dtype} {list(ours.shape)} instead of {theirs.dtype} {list(theirs.shape)}"
         if theirs.dtype.kind == "f":
-            close = np.allclose(ours, theirs, rtol=max(case.rtol, 1e-3), atol=max(case.atol, 1e-5), equal_nan=True)
+            close = np.allclose(ours, theirs, rtol=rtol, atol=atol, equal_nan=True)
         else:
             close = bool((ours == theirs).all())
         if not close:

@@ -189,6 +189,15 @@ CASES: dict[str, tuple[str, Runs]] = {
         }""",
         [(X[0], _of(2, 4, 3)), (X[2], _of(1, 5, 3)), (X[1], _of(4, 1, 3))],
     ),
+    "a sequence of pieces whose lengths the run tells": (
+        """g (float[n,3] x, int64[2] lengths) => (float[p,3] y, int64 count) {
+            one = Constant<value = int64 {1}>()
+            s = SplitToSequence<axis = 0>(x, lengths)
+            y = SequenceAt(s, one)
+            count = SequenceLength(s)
+        }""",
+        [(X[0], np.array([1, 1])), (X[1], np.array([1, 3])), (X[1], np.array([3, 1]))],
+    ),
     "a sequence that is built and taken apart": (
         """g (float[n,3] x, float[m,3] z) => (float[p,3] y, float[n,3] first, int64 count) {
             one = Constant<value = int64 {1}>()

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mswb.convert import integers as ints
 from mswb.convert.graph import Builder, Value
 from mswb.convert.onnx_node import OnnxNode, Refused
 from mswb.convert.ops.control import stacked, widened
+from mswb.convert.ops.shape import pieces, places_of
 from mswb.convert.subgraph import WithLowering
 
 if TYPE_CHECKING:
@@ -98,6 +100,11 @@ def _concat(node: OnnxNode, b: Builder, lowering: Lowering) -> Value:
 
 def _split(node: OnnxNode, b: Builder, lowering: Lowering) -> Value:
     value, axis = node.input(0), node.axis()
+    count = (node.input(1).fixed or (None,))[0] if node.has(1) else None
+    if count and node.input(1).array is None:
+        lengths = ints.given(node, b, "split", 1)
+        assert lengths is not None
+        return _new(pieces(b, value, axis, places_of(b, lengths, count)), b, lowering)
     size = (value.shape or ())[axis]
     if size is None:
         raise Refused("how many members the sequence has is only known when the model runs",

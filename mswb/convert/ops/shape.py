@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -176,17 +177,27 @@ def _split(node: OnnxNode, b: Builder) -> list[Value | None]:
         each = ints.calc(b, "FloorDiv", ints.calc(b, "Add", size, count - 1), count)
         starts = [ints.calc(b, "Minimum", ints.calc(b, "Mul", each, at), size) for at in range(count)] + [size]
     else:
-        starts = [np.array(0, np.int64)]
-        for at in range(count):
-            starts.append(ints.calc(b, "Add", starts[-1], ints.item(b, lengths, at)))
+        starts = places_of(b, lengths, count)
+    return list(pieces(b, value, axis, starts))
+
+
+def places_of(b: Builder, lengths: Ints, count: int) -> list[Ints]:
+    """Where pieces of so many lengths start, and where the last one ends."""
+    starts: list[Ints] = [np.array(0, np.int64)]
+    for at in range(count):
+        starts.append(ints.calc(b, "Add", starts[-1], ints.item(b, lengths, at)))
+    return starts
+
+
+def pieces(b: Builder, value: Value, axis: int, starts: Sequence[Ints]) -> Sequence[Value]:
+    """A value cut along an axis at these places, the first and the last of which are its ends."""
     known = [ints.content(one) for one in starts]
     parts = np.diff([int(one) for one in known if one is not None])
     if None not in [one if one is None else 0 for one in known] and (parts > 0).all():
         shapes = [_sized(value.shape, axis, int(part)) for part in parts]
-        return list(
-            b.ops("SplitWithSize", value, tuple(parts.tolist()), axis, results=[(value.dtype, one) for one in shapes])
-        )
-    return [_piece(b, value, axis, starts[at], starts[at + 1]) for at in range(count)]
+        results = [(value.dtype, one) for one in shapes]
+        return b.ops("SplitWithSize", value, tuple(parts.tolist()), axis, results=results)
+    return [_piece(b, value, axis, first, last) for first, last in pairwise(starts)]
 
 
 def _sized(shape: Shape | None, axis: int, size: int) -> Shape | None:
