@@ -58,7 +58,8 @@ def common_dtype(given: list[Any]) -> str:
     if not types:
         raise Refused("none of its inputs is a tensor of a known data type")
     kinds = [np.dtype(numpy_dtype(one)) for one in types]
-    dtype = types[0] if len(set(types)) == 1 else np.result_type(*kinds).name
+    fractions = [one for one in kinds if one.kind not in "iub"]  # MindSpore has int64 with float16 as float16
+    dtype = types[0] if len(set(types)) == 1 else np.result_type(*(fractions or kinds)).name
     if numpy_dtype(dtype).kind in "iub" and any(isinstance(one, float) for one in given):
         return "float32"
     if dtype == "bool" and any(type(one) is int for one in given):

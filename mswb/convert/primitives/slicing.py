@@ -62,7 +62,7 @@ def _spec(call: Call, b: OnnxBuilder, rank: int) -> _Spec:
             spec.new.append(result)
             result += 1
         elif kind == "one":
-            spec.places[axis] = begin
+            spec.places[axis] = 0 if no_begin else begin
             axis += 1
         else:
             _slice(spec, axis, None if no_begin else begin, None if no_end else end, step)
@@ -98,7 +98,7 @@ def _strided_now(call: Call) -> Array:
     entries: list[Any] = []
     for (kind, no_begin, no_end), first, last, step in zip(_kinds(call, len(begin)), begin, end, strides, strict=True):
         cut = slice(None if no_begin else first, None if no_end else last, step)
-        entries.append({"ellipsis": Ellipsis, "new": None, "one": first}.get(kind, cut))
+        entries.append({"ellipsis": Ellipsis, "new": None, "one": 0 if no_begin else first}.get(kind, cut))
     found: Array = call.input(0)[tuple(entries)]
     return found
 
