@@ -1,4 +1,4 @@
-"""The Convert pane: Enter looks into a model, L checks a MindIR."""
+"""The Convert pane while it lists models: d looks into one, L checks a MindIR."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ async def opened(
         ("cut.mindir", ["is cut off"]),
     ],
 )
-async def test_enter_looks_into_a_model(tmp_path: Path, name: str, words: list[str], size: tuple[int, int]) -> None:
+async def test_d_looks_into_a_model(tmp_path: Path, name: str, words: list[str], size: tuple[int, int]) -> None:
     async with opened(tmp_path, name, size) as (app, pane, pilot):
-        await pilot.press("enter")
+        await pilot.press("d")
         await until(pilot, lambda: words[-1] in pane._more(pane.current))
         assert all(word in pane._more(pane.current) for word in words)
         if size == LARGE:  # the key bar has room
@@ -83,7 +83,7 @@ async def test_a_path_that_is_opened_is_looked_into(tmp_path: Path) -> None:
 
 async def test_what_was_told_of_another_model_is_not_shown(tmp_path: Path) -> None:
     async with opened(tmp_path, "net.onnx", LARGE) as (app, pane, pilot):
-        await pilot.press("enter")
+        await pilot.press("d")
         await until(pilot, lambda: "Gemm" in screen_text(app))
         pane.table.set_filter("name:net.mindir")
         await until(pilot, lambda: pane.current is not None and pane.current.path.endswith("net.mindir"))

@@ -276,6 +276,10 @@ class InventoryPane(Pane):
     @on(Table.Chosen)
     def _chosen(self, event: Table.Chosen) -> None:
         event.stop()
+        self.choose()
+
+    def choose(self) -> None:
+        """What Enter does with the entry under the cursor."""
         self.action_details()
 
     # -- keys
