@@ -36,10 +36,11 @@ _TRUTHS = frozenset({"Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Le
 _SINGLES = (
     "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish",
     "LeakyRelu", "Mish", "PRelu", "Selu", "Sinh", "Softplus", "Softsign", "Tan", "ThresholdedRelu",
+    "AveragePool", "Conv", "ConvTranspose", "Det", "GlobalAveragePool", "InstanceNormalization", "LRN", "LpPool",
 )  # fmt: skip
 _DOUBLES = (
     "Ceil", "Cos", "Exp", "Floor", "IsInf", "IsNaN", "Log", "LogSoftmax", "Reciprocal", "Round", "Sigmoid", "Sin",
-    "Softmax", "Sqrt", "Tanh",
+    "Softmax", "Sqrt", "Tanh", "BatchNormalization", "Gemm", "GroupNormalization", "LayerNormalization",
 )  # fmt: skip
 _COMMON = tuple(one for one in NUMBERS if one not in ("int16", "uint16"))
 _SUMS = ("int32", "int64", *FLOATS)
@@ -50,12 +51,14 @@ KERNELS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(["GreaterOrEqual", "LessOrEqual"], NUMBERS),
     **dict.fromkeys(["Clip", "Max", "Min"], _COMMON),
     **dict.fromkeys(["CumSum", "ReduceMean", "ReduceProd", "ReduceSum"], _SUMS),
+    **dict.fromkeys(["ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare"], _SUMS),
     **dict.fromkeys(["ReduceMax", "ReduceMin"], ("bool", "int8", "uint8", *_SUMS)),
-    "ArgMax": ("int8", "uint8", *_SUMS),
+    **dict.fromkeys(["ArgMax", "ArgMin"], ("int8", "uint8", *_SUMS)),
     "Equal": ("bool", *NUMBERS),
     "Expand": ("bool", *NUMBERS),
     "MatMul": ("int32", "int64", "uint32", "uint64", *FLOATS),
     "Neg": (*SIGNED, *FLOATS),
+    "MaxPool": ("int8", "uint8", *FLOATS),
     "NonZero": ("bool", "int32", "int64", "uint8", *SINGLE),
     "Pad": ("bool", "bfloat16", *_COMMON),
     "Pow": ("int32", "int64", *FLOATS),
