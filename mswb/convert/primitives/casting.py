@@ -33,10 +33,10 @@ def dtype_of(call: Call, at: int, *attributes: str, default: str = "") -> str:
     if given is None and default:
         return default
     noted = call.result[0] if isinstance(call.result, tuple) and call.result else ""
-    name: Any = _NAMES.get(given) if isinstance(given, int) else noted if given is None else None
-    if not isinstance(name, str) or name not in TYPE_IDS:
+    found: Any = _NAMES.get(given) if isinstance(given, int) else noted if given is None else None
+    if not isinstance(found, str) or found not in TYPE_IDS:
         raise Refused(f"{given} is no data type of tensors", attribute="dtype")
-    return name
+    return found
 
 
 # -- casts

@@ -132,7 +132,7 @@ _OLD: Mapping[str, str] = {
     "scalar_sub": "ScalarSub",
 }  # fmt: skip
 """Names of older files."""
-_NAMED = {**_TWO, **_ONE, **{old: (_TWO | _ONE)[new] for old, new in _OLD.items()}}
+_NAMED = {**_TWO, **_ONE, **{old: {**_TWO, **_ONE}[new] for old, new in _OLD.items()}}
 _SINGLE = {*_ONE, "bool_not"}
 
 
