@@ -67,8 +67,12 @@ def put(b: OnnxBuilder, data: Value, index: Value, updates: Value, how: str = "n
     new = b.cast(updates, used)
     if how == "sub":
         new = b.op("Sub", b.scalar(0, used), new)
-    found = b.op("ScatterND", b.cast(data, used), index, new, reduction=None if reduction == "none" else reduction)
-    return b.cast(found, data.dtype)
+    odd = how in ("max", "min") and used in ("float32", "float64")
+    if odd:  # a new NaN is not more or less than anything, and nothing is than an old one
+        new = b.op("Where", b.op("IsNaN", new), b.scalar(-np.inf if how == "max" else np.inf, used), new)
+    old = b.cast(data, used)
+    found = b.op("ScatterND", old, index, new, reduction=None if reduction == "none" else reduction)
+    return b.cast(b.op("Where", b.op("IsNaN", old), old, found) if odd else found, data.dtype)
 
 
 def _divided(b: OnnxBuilder, data: Value, index: Value, updates: Value) -> Value:
@@ -231,9 +235,18 @@ def _set(data: Array, at: Any, new: Array) -> None:
     data[at] = new
 
 
+def _extreme(reduce: Any, missing: float) -> Callable[[Array, Any, Array], None]:
+    """A new NaN changes nothing, and an old one stays."""
+
+    def change(data: Array, at: Any, new: Array) -> None:
+        reduce.at(data, at, np.where(np.isnan(new), missing, new) if new.dtype.kind == "f" else new)
+
+    return change
+
+
 _AT: Mapping[str, Callable[[Array, Any, Array], None]] = {
     "none": _set, "add": np.add.at, "sub": np.subtract.at, "mul": np.multiply.at, "div": _divide,
-    "max": np.maximum.at, "min": np.minimum.at,
+    "max": _extreme(np.maximum, -np.inf), "min": _extreme(np.minimum, np.inf),
 }  # fmt: skip
 
 
