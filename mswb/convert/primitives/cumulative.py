@@ -1,0 +1,195 @@
+"""Running sums, products, extremes and logarithms of sums of exponentials.
+
+ONNX has the sum alone. The others go in steps of 1, 2, 4 … elements (Hillis and Steele), which is exact for what is
+associative: after each step an element stands for twice as many before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mswb.convert.graph import Array, Value
+from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx_node import Refused
+from mswb.convert.primitives.extents import (
+    END,
+    along,
+    axis_in,
+    carried,
+    converted,
+    counted,
+    dtype_of,
+    fixed,
+    rank_of,
+    slices,
+)
+from mswb.convert.primitives.kernels import FLOATS, run, single, where, working
+from mswb.convert.primitives.operands import tensor
+from mswb.convert.program import Call
+
+Combine = Callable[[OnnxBuilder, Sequence[Value], Sequence[Value]], Sequence[Value]]
+"""What stands for the elements before and after together."""
+
+
+def _axis(call: Call, rank: int) -> int:
+    given = call.get("axis", call.get("dim", None))
+    return axis_in(call.input(1) if given is None else given, rank)
+
+
+# -- ONNX
+
+
+def _total(call: Call, b: OnnxBuilder) -> Value:
+    x = tensor(call)
+    if call.op == "CumsumExt":
+        x = b.cast(x, dtype_of(call, x.dtype if x.dtype in (*FLOATS, "bfloat16") else "int64"))
+    axis = b.constant(np.array(_axis(call, rank_of(x)), np.int64))
+    flags = {name: int(bool(call.get(name, False))) or None for name in ("exclusive", "reverse")}
+    return carried(b, "CumSum", x, axis, **flags)
+
+
+def scan(b: OnnxBuilder, given: Sequence[Value], axis: int, combine: Combine) -> list[Value]:
+    """All running results along an axis whose size is known."""
+    count = given[0].shape[axis] if given[0].shape is not None else None
+    if count is None:
+        raise Refused("how many elements there are along the axis is only known when the model runs")
+    found, step = list(given), 1
+    while step < count:
+        before = [slices(b, one, [axis], [0], [-step]) for one in found]
+        after = [slices(b, one, [axis], [step], [END]) for one in found]
+        first = [slices(b, one, [axis], [0], [step]) for one in found]
+        joined = combine(b, before, after)
+        found = [b.op("Concat", *pair, axis=axis) for pair in zip(first, joined, strict=True)]
+        step *= 2
+    return found
+
+
+def _turned(b: OnnxBuilder, x: Value, axis: int, turned: bool) -> Value:
+    return slices(b, x, [axis], [-1], [-END], [-1]) if turned else x
+
+
+def _shifted(b: OnnxBuilder, x: Value, axis: int, first: float) -> Value:
+    """The elements one place later, after a given first one."""
+    rank, used = rank_of(x), working("Pad", x.dtype)
+    pads = b.ints([int(at == axis) for at in range(rank)] + [0] * rank)
+    padded = carried(b, "Pad", x, pads, b.scalar(first, used))
+    return slices(b, padded, [axis], [0], [-1])
+
+
+def _running(combine: Combine, first: float) -> Callable[[Call, OnnxBuilder], Value]:
+    """A running result of one tensor, from ``first`` on; with the element itself, or without."""
+
+    def lower(call: Call, b: OnnxBuilder) -> Value:
+        x = tensor(call)
+        axis, turned = _axis(call, rank_of(x)), bool(call.get("reverse", False))
+        given = _turned(b, single(b, x), axis, turned)
+        given = _shifted(b, given, axis, first) if call.get("exclusive", False) else given
+        return b.cast(_turned(b, scan(b, [given], axis, combine)[0], axis, turned), x.dtype)
+
+    return lower
+
+
+def _times(b: OnnxBuilder, before: Sequence[Value], after: Sequence[Value]) -> Sequence[Value]:
+    return [run(b, "Mul", before[0], after[0])]
+
+
+def _log_add(b: OnnxBuilder, before: Sequence[Value], after: Sequence[Value]) -> Sequence[Value]:
+    """log(e^x + e^y) as max + log(1 + e^(min - max))"""
+    high, low = run(b, "Max", before[0], after[0]), run(b, "Min", before[0], after[0])
+    apart = where(b, b.op("Equal", low, high), 0.0, b.op("Sub", low, high))
+    return [b.op("Add", high, b.op("Log", run(b, "Add", b.op("Exp", apart), 1.0)))]
+
+
+def _last(op: str) -> Combine:
+    """The later pair of element and place, unless the earlier element is strictly beyond it."""
+
+    def combine(b: OnnxBuilder, before: Sequence[Value], after: Sequence[Value]) -> Sequence[Value]:
+        keeps = run(b, op, after[0], before[0])
+        return [where(b, keeps, late, early) for early, late in zip(before, after, strict=True)]
+
+    return combine
+
+
+def _extreme(op: str, dtype: str) -> Callable[[Call, OnnxBuilder], tuple[Value, Value]]:
+    def lower(call: Call, b: OnnxBuilder) -> tuple[Value, Value]:
+        x = tensor(call)
+        axis = _axis(call, rank_of(x))
+        count = None if x.shape is None else x.shape[axis]
+        if count is None:
+            raise Refused("how many elements there are along the axis is only known when the model runs")
+        places = b.op("Expand", along(b, counted(b, count), axis, rank_of(x)), b.shape_of(x))
+        value, place = scan(b, [x, places], axis, _last(op))
+        return value, b.cast(place, dtype)
+
+    return lower
+
+
+# -- numbers
+
+
+def running(x: Array, axis: int, function: Callable[[Array], Array], first: float, call: Call) -> Array:
+    """A running result with the options of a call."""
+    given = np.flip(x, axis) if call.get("reverse", False) else x
+    if call.get("exclusive", False):
+        moved = np.moveaxis(given, axis, 0)
+        start = np.full((min(1, len(moved)), *moved.shape[1:]), first, moved.dtype)
+        given = np.moveaxis(np.concatenate([start, moved[:-1]]), 0, axis)
+    found = function(given)
+    return np.flip(found, axis) if call.get("reverse", False) else found
+
+
+def _axis_of(call: Call) -> int:
+    given = call.get("axis", call.get("dim", None))
+    return fixed(call.input(1) if given is None else given, "the axis")[0]
+
+
+def _total_of(call: Call) -> Array:
+    x, axis = call.input(0), _axis_of(call)
+    if call.op == "CumsumExt":
+        x = converted(x, dtype_of(call, "float64" if x.dtype.kind == "f" else "int64"))
+    return running(x, axis, lambda given: np.cumsum(given, axis, dtype=x.dtype), 0, call)
+
+
+def _product_of(call: Call) -> Array:
+    x, axis = call.input(0), _axis_of(call)
+    return running(x, axis, lambda given: np.cumprod(given, axis, dtype=x.dtype), 1, call)
+
+
+def _log_sum_of(call: Call) -> Array:
+    axis = _axis_of(call)
+    return running(call.input(0), axis, lambda given: np.logaddexp.accumulate(given, axis), -np.inf, call)
+
+
+def _extreme_of(function: Any, dtype: str) -> Callable[[Call], tuple[Array, Array]]:
+    def evaluate(call: Call) -> tuple[Array, Array]:
+        x, axis = call.input(0), _axis_of(call)
+        value = function.accumulate(x, axis)
+        sizes = [1] * x.ndim
+        sizes[axis] = -1
+        places = np.where(x == value, np.arange(x.shape[axis]).reshape(sizes), 0)
+        return value, np.maximum.accumulate(places, axis).astype(dtype)
+
+    return evaluate
+
+
+TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
+    "CumProd": _running(_times, 1.0),
+    "CumSum": _total,
+    "Cummax": _extreme("GreaterOrEqual", "int64"),
+    "Cummin": _extreme("LessOrEqual", "int32"),
+    "CumminExt": _extreme("LessOrEqual", "int64"),
+    "CumsumExt": _total,
+    "CumulativeLogsumexp": _running(_log_add, float("-inf")),
+}
+EVALUATE: Mapping[str, Callable[[Call], Any]] = {
+    "CumProd": _product_of,
+    "CumSum": _total_of,
+    "Cummax": _extreme_of(np.maximum, "int64"),
+    "Cummin": _extreme_of(np.minimum, "int32"),
+    "CumminExt": _extreme_of(np.minimum, "int64"),
+    "CumsumExt": _total_of,
+    "CumulativeLogsumexp": _log_sum_of,
+}

@@ -1,0 +1,335 @@
+"""Reductions: sums, means, products, extremes, truth, deviations, and norms.
+
+Formulas are those of MindSpore's documentation; what it does with integers was seen by running it: a mean is the sum in
+the tensor's own data type, divided without remainder towards zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mswb.convert.graph import Array, Value
+from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.primitives.extents import axes_in, carried, converted, dtype_of, fixed, product, rank_of, size
+from mswb.convert.primitives.kernels import FLOATS, HALVES, run, single
+from mswb.convert.primitives.operands import number, tensor
+from mswb.convert.program import Call
+
+Axes = tuple[int, ...]
+_NAMES = ("axis", "dim", "axes")
+_KEPT = ("keep_dims", "keepdim", "keepdims")
+
+
+def given_axes(call: Call) -> Axes | None:
+    """The axes that a call reduces, whatever their argument is called; none for all."""
+    given = next((found for name in _NAMES if (found := call.get(name, None)) is not None), None)
+    return None if given is None else fixed(given, "the axis") or None
+
+
+def kept(call: Call) -> bool:
+    """Whether a reduced axis stays, with size 1."""
+    return any(bool(call.get(name, False)) for name in _KEPT)
+
+
+def reduced(b: OnnxBuilder, op: str, x: Value, axes: Axes | None, keep: bool) -> Value:
+    """A reduction of ONNX over some axes; over all when there are none."""
+    wanted = axes if x.rank != 0 else None
+    return carried(b, op, x, None if wanted is None else b.ints(wanted), keepdims=int(keep))
+
+
+def axes_of(x: Array, axes: Axes | None) -> Axes | None:
+    """Axes as numpy takes them."""
+    return axes if x.ndim else None
+
+
+# -- ONNX
+
+
+def _plain(op: str, truth: str = "") -> Callable[[Call, OnnxBuilder], Value]:
+    """A reduction that ONNX has; of bool under another name."""
+
+    def lower(call: Call, b: OnnxBuilder) -> Value:
+        x = tensor(call)
+        return reduced(b, truth if truth and x.dtype == "bool" else op, x, given_axes(call), kept(call))
+
+    return lower
+
+
+def _sum(call: Call, b: OnnxBuilder) -> Value:
+    x, axes = tensor(call), given_axes(call)
+    if axes is None and call.get("skip_mode", False):
+        return x
+    return reduced(b, "ReduceMax" if x.dtype == "bool" else "ReduceSum", x, axes, kept(call))
+
+
+def _extended(op: str) -> Callable[[Call, OnnxBuilder], Value]:
+    """A reduction that may ask for a data type; integers become int64 unless it does."""
+
+    def lower(call: Call, b: OnnxBuilder) -> Value:
+        x = tensor(call)
+        wanted = dtype_of(call, x.dtype if x.dtype in (*FLOATS, "bfloat16") else "int64")
+        return reduced(b, op, _entering(b, x, wanted), given_axes(call), kept(call))
+
+    return lower
+
+
+def _entering(b: OnnxBuilder, x: Value, dtype: str) -> Value:
+    return b.cast(x, dtype)
+
+
+def counted(b: OnnxBuilder, x: Value, axes: Axes | None, dtype: str) -> Value:
+    """How many elements are reduced to one."""
+    if axes is None:
+        return b.cast(b.op("Size", x), dtype)
+    found = product(b, (size(b, x, axis) for axis in axes_in(axes, rank_of(x))))
+    return b.scalar(found, dtype) if isinstance(found, int) else b.cast(b.reshape(found, ()), dtype)
+
+
+def _mean(call: Call, b: OnnxBuilder) -> Value:
+    x, axes = tensor(call), given_axes(call)
+    if x.dtype in (*FLOATS, "bfloat16"):
+        return reduced(b, "ReduceMean", x, axes, kept(call))
+    return run(b, "Div", reduced(b, "ReduceSum", x, axes, kept(call)), counted(b, x, axes, x.dtype))
+
+
+def _truth(op: str) -> Callable[[Call, OnnxBuilder], Value]:
+    return lambda call, b: reduced(b, op, b.cast(tensor(call), "bool"), given_axes(call), kept(call))
+
+
+def variance(b: OnnxBuilder, x: Value, axes: Axes | None, correction: int, keep: bool) -> tuple[Value, Value]:
+    """The variance, divided by the count less the correction, and the mean."""
+    mean = reduced(b, "ReduceMean", x, axes, True)
+    squares = reduced(b, "ReduceSumSquare", b.op("Sub", x, mean), axes, keep)
+    count = counted(b, x, axes, x.dtype)
+    divisor = run(b, "Max", run(b, "Sub", count, correction), 0) if correction else count
+    return b.op("Div", squares, divisor), mean if keep else reduced(b, "ReduceMean", x, axes, False)
+
+
+def _spread(root: bool, both: bool) -> Callable[[Call, OnnxBuilder], Any]:
+    """Variance or standard deviation, alone or with the mean."""
+
+    def lower(call: Call, b: OnnxBuilder) -> Any:
+        x = tensor(call)
+        found, mean = variance(b, single(b, x), given_axes(call), _correction(call), kept(call))
+        first = b.cast(b.op("Sqrt", found) if root else found, x.dtype)
+        return (first, b.cast(mean, x.dtype)) if both else first
+
+    return lower
+
+
+def _correction(call: Call) -> int:
+    """What is taken from the count: old operators say whether they are unbiased."""
+    unbiased = call.get("unbiased", None)
+    return int(number(call, "correction", 1)) if unbiased is None else int(bool(unbiased))
+
+
+def _log_sum_exp(call: Call, b: OnnxBuilder) -> Value:
+    return reduced(b, "ReduceLogSumExp", tensor(call), given_axes(call), kept(call))
+
+
+def _count(call: Call, b: OnnxBuilder) -> Value:
+    x = tensor(call)
+    return reduced(b, "ReduceSum", b.cast(b.cast(x, "bool"), "int64"), given_axes(call), kept(call))
+
+
+def _nan_sum(call: Call, b: OnnxBuilder) -> Value:
+    x = tensor(call)
+    if x.dtype in FLOATS:
+        x = b.op("Where", b.op("IsNaN", x), b.scalar(0, x.dtype), x)
+    wanted = dtype_of(call, x.dtype if x.dtype in (*FLOATS, "bfloat16") else "int64")
+    return reduced(b, "ReduceSum", b.cast(x, wanted), given_axes(call), kept(call))
+
+
+def norm(b: OnnxBuilder, x: Value, order: float, axes: Axes | None, keep: bool) -> Value:
+    """The norm of vectors: the ``order``-th root of the sum of powers of what is absolute."""
+    if order == 2:
+        return reduced(b, "ReduceL2", x, axes, keep)
+    absolute = b.op("Abs", x)
+    if order == 1:
+        return reduced(b, "ReduceSum", absolute, axes, keep)
+    if math.isinf(order):
+        return reduced(b, "ReduceMax" if order > 0 else "ReduceMin", absolute, axes, keep)
+    if order == 0:
+        return reduced(b, "ReduceSum", b.cast(b.cast(x, "bool"), x.dtype), axes, keep)
+    return run(b, "Pow", reduced(b, "ReduceSum", run(b, "Pow", absolute, order), axes, keep), 1 / order)
+
+
+def _order(call: Call) -> float:
+    return float(number(call, "ord", number(call, "p", 2)))
+
+
+def _norm(call: Call, b: OnnxBuilder) -> Value:
+    x = tensor(call)
+    wanted = dtype_of(call, x.dtype)
+    exact = (
+        b.cast(x, wanted) if wanted == "float64" else b.cast(single(b, x), "float32" if wanted in HALVES else wanted)
+    )
+    found = norm(b, exact, _order(call), given_axes(call), kept(call))
+    least = float(call.get("epsilon", 0.0))
+    return b.cast(run(b, "Max", found, least) if least and call.op == "LpNormV2" else found, wanted)
+
+
+# -- numbers
+
+
+def _numpy(function: Callable[..., Any]) -> Callable[[Call], Any]:
+    """A function of numpy that takes an axis and whether it stays, and keeps the data type."""
+
+    def evaluate(call: Call) -> Any:
+        x = call.input(0)
+        return np.asarray(function(x, axis=axes_of(x, given_axes(call)), keepdims=kept(call))).astype(x.dtype)
+
+    return evaluate
+
+
+def _sum_of(call: Call) -> Array:
+    x, axes = call.input(0), given_axes(call)
+    if axes is None and call.get("skip_mode", False):
+        found: Array = x
+        return found
+    return np.asarray(np.sum(x, axis=axes_of(x, axes), keepdims=kept(call), dtype=x.dtype))
+
+
+def _product_of(call: Call) -> Array:
+    x = call.input(0)
+    return np.asarray(np.prod(x, axis=axes_of(x, given_axes(call)), keepdims=kept(call), dtype=x.dtype))
+
+
+def _mean_of(call: Call) -> Array:
+    x, axes = call.input(0), axes_of(call.input(0), given_axes(call))
+    if x.dtype.kind == "f":
+        return np.asarray(np.mean(x, axis=axes, keepdims=kept(call)))
+    total = np.sum(x, axis=axes, keepdims=kept(call), dtype=x.dtype)
+    count = x.dtype.type(x.size // max(total.size, 1))
+    quotient = np.abs(total.astype(object)) // abs(int(count))
+    return np.asarray(np.where(total < 0, -quotient, quotient)).astype(x.dtype)
+
+
+def _extended_of(function: Callable[..., Any]) -> Callable[[Call], Array]:
+    def evaluate(call: Call) -> Array:
+        x = call.input(0)
+        wanted = converted(x, dtype_of(call, "float64" if x.dtype.kind == "f" else "int64"))
+        found = function(wanted, axis=axes_of(x, given_axes(call)), keepdims=kept(call))
+        return np.asarray(found).astype(wanted.dtype)
+
+    return evaluate
+
+
+def spread(x: Array, axes: Axes | None, correction: int, keep: bool) -> tuple[Array, Array]:
+    """The variance and the mean."""
+    mean = np.mean(x, axis=axes, keepdims=True)
+    squares = np.sum(np.square(x - mean), axis=axes, keepdims=keep)
+    count = x.size // max(np.size(mean), 1)
+    return np.asarray(squares / max(count - correction, 0)), np.asarray(np.mean(x, axis=axes, keepdims=keep))
+
+
+def _spread_of(root: bool, both: bool) -> Callable[[Call], Any]:
+    def evaluate(call: Call) -> Any:
+        x = call.input(0)
+        found, mean = spread(x, axes_of(x, given_axes(call)), _correction(call), kept(call))
+        found = np.sqrt(found) if root else found
+        return (found, mean) if both else found
+
+    return evaluate
+
+
+def log_sum_exp(x: Array, axis: Axes | None, keepdims: bool) -> Array:
+    """The logarithm of the sum of exponentials, without overflow."""
+    top = np.max(x, axis=axis, keepdims=True)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    total = np.log(np.sum(np.exp(x - safe), axis=axis, keepdims=True)) + safe
+    return np.asarray(total if keepdims else np.sum(total, axis=axis))
+
+
+def norm_of(x: Array, order: float, axes: Axes | None, keep: bool) -> Array:
+    """The norm of vectors in numpy."""
+    absolute = np.abs(x)
+    if math.isinf(order):
+        return np.asarray((np.max if order > 0 else np.min)(absolute, axis=axes, keepdims=keep))
+    if order == 0:
+        return np.asarray(np.count_nonzero(x, axis=axes, keepdims=keep)).astype(np.float64)
+    top = np.max(absolute, axis=axes, keepdims=True, initial=0.0)
+    safe = np.where((top > 0) & np.isfinite(top), top, 1.0)
+    whole = np.sum((absolute / safe) ** order, axis=axes, keepdims=True) ** (1 / order) * safe
+    return np.asarray(whole if keep else np.sum(whole, axis=axes))
+
+
+def _norm_of(call: Call) -> Array:
+    x = call.input(0).astype(np.float64)
+    found = norm_of(x, _order(call), axes_of(x, given_axes(call)), kept(call))
+    return np.maximum(found, float(call.get("epsilon", 0.0))) if call.op == "LpNormV2" else found
+
+
+def _count_of(call: Call) -> Array:
+    x = call.input(0)
+    return np.asarray(np.count_nonzero(x, axis=axes_of(x, given_axes(call)), keepdims=kept(call))).astype(np.int64)
+
+
+TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
+    "All": _truth("ReduceMin"),
+    "Any": _truth("ReduceMax"),
+    "AnyExt": _truth("ReduceMax"),
+    "CountNonZero": _count,
+    "EuclideanNorm": _norm,
+    "LinalgVectorNorm": _norm,
+    "LogSumExp": _log_sum_exp,
+    "LpNorm": _norm,
+    "LpNormV2": _norm,
+    "Max": _plain("ReduceMax"),
+    "MeanExt": _extended("ReduceMean"),
+    "Min": _plain("ReduceMin"),
+    "Nansum": _nan_sum,
+    "Norm": _norm,
+    "ProdExt": _extended("ReduceProd"),
+    "ReduceAll": _truth("ReduceMin"),
+    "ReduceAny": _truth("ReduceMax"),
+    "ReduceMax": _plain("ReduceMax"),
+    "ReduceMean": _mean,
+    "ReduceMin": _plain("ReduceMin"),
+    "ReduceProd": _plain("ReduceProd", "ReduceMin"),
+    "ReduceStd": _spread(True, True),
+    "ReduceSum": _sum,
+    "Std": _spread(True, False),
+    "StdMean": _spread(True, True),
+    "SumExt": _extended("ReduceSum"),
+    "Var": _spread(False, False),
+    "VarMean": _spread(False, True),
+}
+EVALUATE: Mapping[str, Callable[[Call], Any]] = {
+    "All": lambda call: np.all(call.input(0) != 0),
+    "Any": lambda call: np.any(call.input(0) != 0),
+    "AnyExt": lambda call: _numpy(np.any)(_as_truth(call)),
+    "CountNonZero": _count_of,
+    "EuclideanNorm": _norm_of,
+    "LinalgVectorNorm": _norm_of,
+    "LogSumExp": _numpy(log_sum_exp),
+    "LpNorm": _norm_of,
+    "LpNormV2": _norm_of,
+    "Max": _numpy(np.max),
+    "MeanExt": _extended_of(np.mean),
+    "Min": _numpy(np.min),
+    "Nansum": _extended_of(np.nansum),
+    "Norm": _norm_of,
+    "ProdExt": _extended_of(np.prod),
+    "ReduceAll": lambda call: _numpy(np.all)(_as_truth(call)),
+    "ReduceAny": lambda call: _numpy(np.any)(_as_truth(call)),
+    "ReduceMax": _numpy(np.max),
+    "ReduceMean": _mean_of,
+    "ReduceMin": _numpy(np.min),
+    "ReduceProd": _product_of,
+    "ReduceStd": _spread_of(True, True),
+    "ReduceSum": _sum_of,
+    "Std": _spread_of(True, False),
+    "StdMean": _spread_of(True, True),
+    "SumExt": _extended_of(np.sum),
+    "Var": _spread_of(False, False),
+    "VarMean": _spread_of(False, True),
+}
+
+
+def _as_truth(call: Call) -> Call:
+    return Call(call.op, call.name, (call.input(0) != 0, *call.inputs[1:]), call.attributes, call.result)
