@@ -171,14 +171,10 @@ class OnnxBuilder:
         kept = list(needed(self.nodes, {value.name for value in outputs}))
         return helper.make_graph(kept, name, list(inputs), [declared(value) for value in outputs])
 
-    def initializers(self, nodes: Iterable[NodeProto], outputs: Iterable[str]) -> list[onnx.TensorProto]:
-        """The constants that these nodes read, graphs inside of them included."""
+    def constants_of(self, nodes: Iterable[NodeProto], outputs: Iterable[str]) -> dict[str, Array]:
+        """The constants that these nodes read, graphs inside of them included, by name."""
         read = {*outputs} | {name for node in nodes for name in every_input(node)}
-        return [
-            numpy_helper.from_array(np.asarray(value.array), name)
-            for name, value in self.shared.weights.items()
-            if name in read
-        ]
+        return {name: np.asarray(value.array) for name, value in self.shared.weights.items() if name in read}
 
 
 def every_input(node: NodeProto) -> set[str]:

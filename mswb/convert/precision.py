@@ -6,7 +6,7 @@ it; Casts between fractions that the model had are gone. Inputs and outputs of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np

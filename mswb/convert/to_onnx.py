@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, helper
+from onnx import ModelProto, helper, numpy_helper
 
 from mswb import __version__
 from mswb.convert import primitives
@@ -21,7 +21,9 @@ from mswb.convert.mindir.reader import read_file
 from mswb.convert.onnx_control import Control
 from mswb.convert.onnx_graph import IR_VERSION, OPSET, OnnxBuilder, both, declared
 from mswb.convert.onnx_node import Refused
-from mswb.convert.program import Call, Choice, Closure, Walk, array_of
+from mswb.convert.onnx_weights import LARGE, Stored, Weights, placeholder
+from mswb.convert.onnx_writer import LIMIT, write
+from mswb.convert.program import Call, Choice, Closure, Walk, array_of, numpy_dtype
 from mswb.findings import Finding
 
 
@@ -31,9 +33,13 @@ class Options:
 
     Attributes:
         shapes: sizes of inputs by name; None for one that stays open.
+        frozen: inputs whose content is fixed, by name.
+        apart: large constants are not copied into the model: they stand beside it.
     """
 
-    shapes: Mapping[str, tuple[int | None, ...]] | None = None
+    shapes: Mapping[str, Sequence[int | None]] | None = None
+    frozen: Mapping[str, Array] = field(default_factory=dict)
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,7 @@ class Converted:
     Attributes:
         proto: the ONNX model; None when something is blocked.
         names: the ONNX name of each result of a MindIR node.
+        weights: the constants that stand beside the model.
     """
 
     path: str
@@ -50,6 +57,7 @@ class Converted:
     proto: ModelProto | None
     names: Mapping[str, str]
     findings: tuple[Finding, ...]
+    weights: Weights = field(default_factory=dict)
 
 
 def convert(path: str, options: Options = Options()) -> Converted:
@@ -71,7 +79,21 @@ def convert(path: str, options: Options = Options()) -> Converted:
         )
     if walk.blocked or proto is None:
         return Converted(path, model, None, {}, tuple(_blocked(path, walk.blocked)))
-    return Converted(path, model, proto, walk.names, tuple(walk.notes))
+    return Converted(path, model, proto, walk.names, tuple(walk.notes), walk.weights)
+
+
+def save(done: Converted, path: str, *, limit: int = LIMIT) -> int:
+    """Write the model of a conversion, and return the bytes of its files.
+
+    Args:
+        limit: bytes from which constants go to a file of their own, ``PATH.data``.
+
+    Raises:
+        MswbError: ``path-unwritable``.
+    """
+    if done.proto is None:
+        raise ValueError("a conversion that is blocked has no model")
+    return write(done.proto, done.weights, path, limit=limit)
 
 
 def _of(node: str, op: str, refused: Refused) -> Blocked:
@@ -90,6 +112,7 @@ class ToOnnx(Walk):
         self.blocked: list[Blocked] = []
         self.notes: list[Finding] = []
         self.names: dict[str, str] = {}
+        self.weights: dict[str, Stored] = {}
         self._options = options
         self._unsure: set[str] = set()
         """Results of calls that are blocked."""
@@ -104,8 +127,14 @@ class ToOnnx(Walk):
         if self.blocked:
             return None
         outputs = self._outputs(graph, found)
-        proto = self.builder.finish(plain(graph.name or "graph"), [declared(one) for one in inputs], outputs)
-        proto.initializer.extend(self.builder.initializers(proto.node, [one.name for one in outputs]))
+        fed = [declared(one) for one in inputs if one.array is None]
+        proto = self.builder.finish(plain(graph.name or "graph"), fed, outputs)
+        for name, array in self.builder.constants_of(proto.node, [one.name for one in outputs]).items():
+            if self._options.apart and array.nbytes >= LARGE:
+                self.weights[name] = Stored(array, array.dtype.name)
+            proto.initializer.append(
+                placeholder(name, self.weights[name]) if name in self.weights else numpy_helper.from_array(array, name)
+            )
         model = helper.make_model(
             proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="mswb",
             producer_version=__version__,
@@ -122,6 +151,9 @@ class ToOnnx(Walk):
         if dtype not in NUMBERS or tensor is None:
             raise Refused(f"the input {plain(name)} is no tensor")
         shape: Shape | None = None if -2 in tensor.dims else tuple(None if one < 0 else one for one in tensor.dims)
+        for own in (name, value.name or ""):
+            if own in self._options.frozen:
+                return self.builder.constant(self._options.frozen[own].astype(numpy_dtype(dtype)))
         given = self._options.shapes or {}
         asked = given.get(name, given.get(value.name or ""))
         if asked is not None:
