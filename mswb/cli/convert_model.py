@@ -191,8 +191,9 @@ def _operators(done: Done) -> list[dict[str, Any]]:
             **unmeasured,
             "nan_count": None,
             "verdict": "converted",
+            "order": at,
         }
-        for node in done.converted.source.proto.graph.node
+        for at, node in enumerate(done.converted.source.proto.graph.node)
     ]
 
 
