@@ -72,6 +72,8 @@ class Control:
         condition = self._walk.value(choice.condition)
         if condition.array is not None:
             return self.enter(choice.yes if bool(condition.array) else choice.no, arguments)
+        if self._walk.raises(choice.yes) != self._walk.raises(choice.no):  # a check of its inputs: it has no result
+            return self.enter(choice.no if self._walk.raises(choice.yes) else choice.yes, arguments)
         outer = self._walk.builder
         yes = self._inside(outer, lambda: self.enter(choice.yes, arguments))
         no = self._inside(outer, lambda: self.enter(choice.no, arguments))

@@ -216,7 +216,14 @@ class Walk:
         plain = _FRAME.get(op)
         if plain is not None:
             return plain(inputs)
-        return self.call(Call(op, node.name or "", inputs, self._attributes_of(node, called), noted(node)))
+        return self.call(Call(op, title(node), inputs, self._attributes_of(node, called), noted(node)))
+
+    def raises(self, target: Any) -> bool:
+        """Whether a function only ends with an error of Python's."""
+        if not isinstance(target, Closure):
+            return False
+        called = {(node.op_type or "").removeprefix(schema.REF) for node in target.graph.node}
+        return any(self._primitives[name].op_type == "raise" for name in called & self._primitives.keys())
 
     def _constant_of(self, node: schema.Node) -> Any:
         for attribute in node.attribute:
@@ -238,6 +245,12 @@ class Walk:
 
     def _read(self, attributes: Iterable[schema.Attribute]) -> dict[str, Any]:
         return {one.name or "": value_of(self.path, one) for one in attributes}
+
+
+def title(node: schema.Node) -> str:
+    """What a person calls a node: its scope, such as ``backbone/0-Dense/MatMul-op0``, else its name."""
+    scope = (node.domain or "").removeprefix("Default/")
+    return scope if scope and scope != "Default" else node.name or (node.output[0] if node.output else "")
 
 
 def _item(inputs: tuple[Any, ...]) -> Any:

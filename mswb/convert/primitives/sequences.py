@@ -1,4 +1,4 @@
-"""Tuples and lists as what they are in Python, for their length is known before anything runs; places as coordinates."""
+"""Tuples and lists as what they are in Python: their length is known before anything runs. Places as coordinates."""
 
 from __future__ import annotations
 
