@@ -567,7 +567,7 @@ def half_arithmetic(a: Any, b: Any) -> Any:
 
 @function(f32(2, 3, 4))
 def half_inside(a: Any) -> Any:
-    return ops.matmul(a.astype(ms.float16), ops.ones((4, 2), ms.float16)).astype(ms.float32)
+    return ops.matmul(a.astype(ms.float16), ops.ones((4, 2), ms.float16))
 
 
 @function(f32(2, 3), f32(3))
