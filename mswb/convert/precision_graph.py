@@ -79,7 +79,7 @@ class Rewriter:
         self.weights: dict[str, Stored] = dict(weights)
         self._proto, self._types, self._formals = proto, types, formals
         self._halves, self._limited = halves, limited
-        self._taken = {*types, *(name for node in proto.graph.node for name in (*node.input, *node.output))}
+        self._taken = {*types, *(name for node in proto.graph.node for name in (node.name, *node.input, *node.output))}
         self._same: dict[str, str] = {}
         """The tensor that a Cast which is left out would have cast."""
         self._now: dict[str, int] = {}
@@ -133,7 +133,7 @@ class Rewriter:
             source = self._source(value.name)
             if self._is_fraction(value.name) and self._now[source] != dtype:
                 if source == value.name:
-                    self._native[source] = self._name(source, self._now[source])
+                    self._native[source] = self._free(f"{source}/{_NAMES[self._now[source]]}")
                 self._casts.setdefault((source, dtype), value.name)
 
     def _made(self, at: int, node: NodeProto, number: int, name: str) -> int:
@@ -194,6 +194,10 @@ class Rewriter:
         self._nodes.append(node)
         self._written.update(node.output)
 
+    def _label(self, op: str, given: str, name: str, **attributes: int) -> None:
+        """Add a node that gives a tensor another name or data type."""
+        self._add(helper.make_node(op, [given], [name], name=self._free(f"{name}/{op}"), **attributes))
+
     def _as(self, name: str, dtype: int) -> str:
         """A tensor in a data type, by a Cast that all who want it share."""
         source = self._source(name)
@@ -202,13 +206,13 @@ class Rewriter:
         key = (source, dtype)
         pending = self._casts.get(key)
         if pending is None:
-            pending = self._casts[key] = self._name(source, dtype)
+            pending = self._casts[key] = self._free(f"{source}/{_NAMES[dtype]}")
         if pending not in self._written:
-            self._add(_cast(self._native.get(source, source), pending, dtype))
+            self._label("Cast", self._native.get(source, source), pending, to=dtype)
         return pending
 
-    def _name(self, name: str, dtype: int) -> str:
-        base = f"{name}/{_NAMES[dtype]}"
+    def _free(self, base: str) -> str:
+        """A name like this one that nothing has yet."""
         found, number = base, 1
         while found in self._taken:
             found, number = f"{base}_{number}", number + 1
@@ -222,7 +226,7 @@ class Rewriter:
             return
         held = self._as(name, dtype)
         if held != name:
-            self._add(helper.make_node("Identity", [held], [name], name=name))
+            self._label("Identity", held, name)
 
     # -- constants
 
@@ -248,10 +252,6 @@ def _held(own: int, wanted: set[int]) -> int:
     if len(wanted) == 1:
         return next(iter(wanted))
     return HALF if own == HALF else SINGLE
-
-
-def _cast(source: str, name: str, dtype: int) -> NodeProto:
-    return helper.make_node("Cast", [source], [name], name=name, to=dtype)
 
 
 def _tensor(tensor: TensorProto, dtype: int, *, limited: bool = False) -> TensorProto:
