@@ -245,7 +245,7 @@ def inspect(file: str, everything: bool, form: str) -> int:
 @click.option("--threshold", type=float, metavar="ERROR", help="The largest absolute error that passes.")
 @click.option("--python", default="", metavar="PATH", help="A Python that has MindSpore.")
 @output.format_option
-def fix(file: str, /, **options: Any) -> int:
+def fix(file: str, **options: Any) -> int:
     """Mend half precision in the MindIR model FILE: keep in float32 what loses too much, and what feeds it.
 
     Every operator is measured against exact arithmetic. The smallest set that must be float32 is shown with its errors

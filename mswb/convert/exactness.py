@@ -25,7 +25,7 @@ from mswb.convert.mindir import schema
 from mswb.convert.mindir.cut import cut
 from mswb.convert.numbers import RANDOM, TRIES, Target
 from mswb.convert.pieces import Store
-from mswb.convert.program import noted, numpy_dtype
+from mswb.convert.program import noted, numpy_dtype, title
 from mswb.convert.tensor_stats import statistics
 from mswb.convert.verification import FAILED, INHERITED, NOT_COMPARED, PASSED, Operator, Options
 
@@ -230,7 +230,7 @@ class _Measure:
         verdict, reason = _judge(local, accumulated, errors.get(item.name, ""))
         shown = chain if chain is not None else alone
         return Operator(
-            item.at, plain(item.op), plain(item.node.name or item.name), plain(item.name), self._input_shapes(item),
+            item.at, plain(item.op), plain(title(item.node)), plain(item.name), self._input_shapes(item),
             exact.shape, self.dtypes[item.name], local, accumulated, verdict, reason,
             None if shown is None else statistics(shown), statistics(exact),
         )  # fmt: skip

@@ -18,7 +18,7 @@ from mswb.convert.engines.mindspore import MindSpore
 from mswb.convert.exactness import Measured, measure
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array
-from mswb.convert.half import HALVES, SENSITIVE, Range
+from mswb.convert.half import HALVES, Range
 from mswb.convert.mindir import schema
 from mswb.convert.numbers import Target, target
 from mswb.convert.onnx_node import Refused
@@ -114,9 +114,10 @@ def findings_of(
     for one in operators:
         extent = ranges.get(one.output)
         if extent is not None and extent.overflows and one.dtype == "float16":
-            values = {"name": one.node, "op": one.op, "count": extent.overflows, "largest": f"{extent.largest:.4g}"}
+            values = {"name": f"{one.op} {one.node}", "count": extent.overflows, "elements": extent.elements,
+                      "size": f"{extent.largest:.4g}", "what": "they become infinite here"}  # fmt: skip
             yield make("fp16-overflow-risk", where=Where(node=one.node, file=path), values=values)
-    if any(one.dtype in HALVES and one.op in SENSITIVE for one in bad):
+    if any(one.dtype in HALVES for one in bad):
         yield make("half-can-be-mended", where=Where(file=path), values={"file": path})
 
 

@@ -57,7 +57,8 @@ class _Lift:
     _known: dict[str, str] = field(default_factory=dict)
 
     def choose(self, names: Collection[str]) -> None:
-        """Note the nodes that are lifted; with an item of a tuple goes the operator that gives it, and its others."""
+        """Note the nodes that are lifted; with an item of a tuple goes the operator that gives it, and its
+        others; what is only handed on is lifted with it."""
         self.types = {f"{REF}{one.name}": one.op_type or "" for one in self.model.primitives}
         self.made = {name: node for node in self.graph.node for name in node.output}
         declared = [(one.name, one) for one in self.graph.parameter]
@@ -70,7 +71,7 @@ class _Lift:
             if node is not None:
                 self.chosen.update(node.output)
         for node in self.graph.node:
-            if self._op(node) in _ITEMS and node.input and node.input[0] in self.chosen:
+            if self._op(node) in _ITEMS | _THROUGH and node.input and node.input[0] in self.chosen:
                 self.chosen.update(node.output)
 
     def done(self) -> Lifted:
@@ -108,7 +109,7 @@ class _Lift:
 
     def _lifted(self, node: Node) -> Node:
         op = self._op(node)
-        if op in _ITEMS:
+        if op in _ITEMS | _THROUGH:
             return replace(_bare(node), at=None)
         inputs = [self._full(name) for name in node.input]
         if op == "Cast" and len(inputs) > 1 and self._half(node.output[0]):
@@ -132,21 +133,14 @@ class _Lift:
                 self._known[new] = self._add(new, replace(_bare(node), input=parts))
             return new
         half = self._half(name)
-        if not half or self._already(name):
+        if not half or name in self.chosen:
             return name
         return self._cast(name, f"{name}::float32", FLOAT32_ID)
 
     def _narrow(self, name: str) -> str:
         """A value for an operator that stays as it is."""
         half = self._half(name)
-        return self._cast(name, f"{name}::{half}", IDS[half]) if half and self._already(name) else name
-
-    def _already(self, name: str) -> bool:
-        """Whether what gives a value was lifted."""
-        node = self.made.get(name)
-        while node is not None and self._op(node) in _THROUGH and node.input:
-            name, node = node.input[0], self.made.get(node.input[0])
-        return name in self.chosen
+        return self._cast(name, f"{name}::{half}", IDS[half]) if half and name in self.chosen else name
 
     def _cast(self, name: str, new: str, type_id: int) -> str:
         if new not in self._known:
