@@ -39,6 +39,10 @@ def _axis(call: Call, rank: int) -> int:
     return axis_in(call.input(1) if given is None else given, rank)
 
 
+LOWEST = float(np.finfo(np.float32).min)
+"""What the logarithm of an empty sum is in MindSpore."""
+
+
 # -- ONNX
 
 
@@ -104,10 +108,12 @@ def _log_add(b: OnnxBuilder, before: Sequence[Value], after: Sequence[Value]) ->
 
 
 def _last(op: str) -> Combine:
-    """The later pair of element and place, unless the earlier element is strictly beyond it."""
+    """The later pair of element and place, unless the earlier element is strictly beyond it; NaN is beyond all."""
 
     def combine(b: OnnxBuilder, before: Sequence[Value], after: Sequence[Value]) -> Sequence[Value]:
         keeps = run(b, op, after[0], before[0])
+        if after[0].dtype in FLOATS:
+            keeps = b.op("Or", keeps, b.op("IsNaN", after[0]))
         return [where(b, keeps, late, early) for early, late in zip(before, after, strict=True)]
 
     return combine
@@ -160,7 +166,7 @@ def _product_of(call: Call) -> Array:
 
 def _log_sum_of(call: Call) -> Array:
     axis = _axis_of(call)
-    return running(call.input(0), axis, lambda given: np.logaddexp.accumulate(given, axis), -np.inf, call)
+    return running(call.input(0), axis, lambda given: np.logaddexp.accumulate(given, axis), LOWEST, call)
 
 
 def _extreme_of(function: Any, dtype: str) -> Callable[[Call], tuple[Array, Array]]:
@@ -169,7 +175,7 @@ def _extreme_of(function: Any, dtype: str) -> Callable[[Call], tuple[Array, Arra
         value = function.accumulate(x, axis)
         sizes = [1] * x.ndim
         sizes[axis] = -1
-        places = np.where(x == value, np.arange(x.shape[axis]).reshape(sizes), 0)
+        places = np.where((x == value) | (x != x), np.arange(x.shape[axis]).reshape(sizes), 0)
         return value, np.maximum.accumulate(places, axis).astype(dtype)
 
     return evaluate
@@ -182,7 +188,7 @@ TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     "Cummin": _extreme("LessOrEqual", "int32"),
     "CumminExt": _extreme("LessOrEqual", "int64"),
     "CumsumExt": _total,
-    "CumulativeLogsumexp": _running(_log_add, float("-inf")),
+    "CumulativeLogsumexp": _running(_log_add, LOWEST),
 }
 EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "CumProd": _product_of,
