@@ -131,26 +131,36 @@ def _title(node: Any) -> str:
 
 def _prepared(request: Request, proto: ModelProto, weights: Collection[str]) -> list[Finding]:
     """Make the changes that are asked for, and tell of each."""
-    where = Where(file=request.source)
     changes, unused = adjust.override(proto, request.overrides)
     adjust.fix_shapes(proto, request.shapes, weights)
     adjust.check_frozen(proto, request.frozen, weights)
-    edges = layout.channels_last(proto, weights) if request.layout == "NHWC" else []
+    edges = layout.channels_last(proto, weights) if request.layout == "NHWC" else None
+    notes = told_overrides(request.source, proto, changes, unused)
+    return notes if edges is None else [*notes, told_edges(request.source, edges)]
+
+
+def told_overrides(
+    path: str, proto: ModelProto, changes: Sequence[adjust.Change], unused: Sequence[str]
+) -> list[Finding]:
+    """What is told of attributes that were overridden, and of names that the model has not."""
     notes = [
         make(
             "attribute-overridden",
-            where=Where(node=one.node, file=request.source),
+            where=Where(node=one.node, file=path),
             values={"name": one.node, "op": one.op, "attribute": one.attribute, "old": one.old, "new": one.new},
         )
         for one in changes
     ]
     has = ", ".join(sorted({plain(node.op_type) for node in proto.graph.node})[:12])
-    notes += [make("custom-op-unused", where=where, values={"name": plain(name), "has": has}) for name in unused]
-    if request.layout == "NHWC":
-        names = ", ".join(f"{one.kind} {plain(one.name)}" for one in edges)
-        values = {"count": len(edges), "names": names or "no input or output of four dimensions"}
-        notes.append(make("layout-transposed", where=where, values=values))
-    return notes
+    where = Where(file=path)
+    return notes + [make("custom-op-unused", where=where, values={"name": plain(name), "has": has}) for name in unused]
+
+
+def told_edges(path: str, edges: Sequence[layout.Edge]) -> Finding:
+    """What is told of inputs and outputs that were transposed."""
+    names = ", ".join(f"{one.kind} {plain(one.name)}" for one in edges)
+    values = {"count": len(edges), "names": names or "no input or output of four dimensions"}
+    return make("layout-transposed", where=Where(file=path), values=values)
 
 
 def primitives_of(model: schema.Model) -> tuple[tuple[str, int], ...]:
