@@ -26,8 +26,10 @@ Compute = Callable[[Call], Any]
 _RESIZED = ("float16", "float32", "int8", "int32", "uint8")
 """The data types that onnxruntime has Resize for."""
 _STEPS = 1024
-_ONNX_WAYS = {"asymmetric": "asymmetric", "half": "half_pixel", "corners": "align_corners"}
-_WAYS = ("asymmetric", "corners", "half")
+_ONNX_WAYS = {
+    "asymmetric": "asymmetric", "half": "half_pixel", "corners": "align_corners", "half or first": "pytorch_half_pixel"
+}  # fmt: skip
+_WAYS = ("asymmetric", "corners", "half or first")
 """MindSpore's coordinate transformations by their number."""
 
 
@@ -61,7 +63,7 @@ def _by_flags(call: Call) -> Scaled:
 
 def _by_mode(call: Call) -> Scaled:
     way = call.get("coordinate_transformation_mode", "align_corners")
-    named = {"align_corners": "corners", "half_pixel": "half", "asymmetric": "asymmetric"}
+    named = {"align_corners": "corners", "half_pixel": "half or first", "asymmetric": "asymmetric"}
     return Scaled(call.get("size"), None, named[way] if isinstance(way, str) else _WAYS[int(way)])
 
 
@@ -92,7 +94,8 @@ def nearest(scaled: Scaled, axis: int, before: int, after: int) -> Array:
 
 def _places(scaled: Scaled, axis: int, before: int, after: int) -> Array:
     place, ratio = np.arange(after), scaled.ratio(axis, before, after)
-    return (place + 0.5) * ratio - 0.5 if scaled.way == "half" else place * ratio
+    half = scaled.way == "half" or (scaled.way == "half or first" and after > 1)
+    return (place + 0.5) * ratio - 0.5 if half else place * ratio
 
 
 Taps = tuple[Array, Array]
