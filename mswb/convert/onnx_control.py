@@ -22,24 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What the body of a loop gives: the next state."""
+    """What the body of a loop gives: the next state of the loop with this header."""
 
+    header: str
     arguments: tuple[Any, ...]
-
-
-def reaches(functions: Mapping[str, schema.Graph]) -> dict[str, frozenset[str]]:
-    """The functions that each function calls or hands on, directly or through others."""
-    direct = {name: _mentioned(graph, functions) for name, graph in functions.items()}
-    found: dict[str, frozenset[str]] = {}
-    for name in functions:
-        seen, waiting = set[str](), list(direct[name])
-        while waiting:
-            one = waiting.pop()
-            if one not in seen:
-                seen.add(one)
-                waiting.extend(direct[one])
-        found[name] = frozenset(seen)
-    return found
 
 
 def _mentioned(graph: schema.Graph, functions: Mapping[str, schema.Graph]) -> set[str]:
@@ -52,7 +38,7 @@ class Control:
 
     def __init__(self, walk: ToOnnx) -> None:
         self._walk = walk
-        self._reached = reaches(walk.functions)
+        self._named = {name: _mentioned(graph, walk.functions) for name, graph in walk.functions.items()}
         self._open: list[str] = []
 
     def enter(self, target: Closure | Choice, arguments: Sequence[Any]) -> Any:
@@ -61,10 +47,20 @@ class Control:
             return self._choose(target, arguments)
         name, given = target.graph.name or "", (*target.bound, *arguments)
         if name in self._open:
-            return Again(given)
-        if name in self._reached.get(name, ()):
+            return Again(name, given)
+        if self._reaches(name, name):
             return self._loop(target.graph, given)
         return self._walk.run(target.graph, given)
+
+    def _reaches(self, name: str, wanted: str) -> bool:
+        """Whether a function calls another or hands it on, itself or through others; not by way of a loop around it."""
+        seen, waiting = set(self._open), list(self._named[name])
+        while waiting:
+            one = waiting.pop()
+            if one not in seen:
+                seen.add(one)
+                waiting.extend(self._named[one])
+        return wanted in seen.difference(self._open)
 
     # -- choices
 
@@ -78,7 +74,7 @@ class Control:
         yes = self._inside(outer, lambda: self.enter(choice.yes, arguments))
         no = self._inside(outer, lambda: self.enter(choice.no, arguments))
         ways = (yes, no)
-        if isinstance(yes[1], Again) != isinstance(no[1], Again):
+        if _loop_of(yes[1]) != _loop_of(no[1]):
             raise Refused("a loop that is left from its middle (break) has no form in ONNX")
         parts = [self._flat(builder, found) for builder, found in ways]
         if [one.dtype for one in parts[0]] != [one.dtype for one in parts[1]]:
@@ -147,7 +143,7 @@ class Control:
         ways = (choice.yes, choice.no)
         if not all(isinstance(way, Closure) for way in ways):
             raise Refused(f"the loop {header.name} goes on in a way that has no form in ONNX")
-        goes_on = [header.name in self._reached.get(way.graph.name or "", ()) for way in ways]
+        goes_on = [self._reaches(way.graph.name or "", header.name or "") for way in ways]
         if goes_on != [True, False]:
             raise Refused(f"the loop {header.name} goes on in a way that has no form in ONNX")
         return choice.yes, choice.no
@@ -169,7 +165,7 @@ class Control:
                 found = self._walk.run(body.graph, body.bound)
             finally:
                 self._open.pop()
-            if not isinstance(found, Again):
+            if _loop_of(found) != header.name:
                 raise Refused(f"the loop {header.name} goes on in a way that has no form in ONNX")
             new = self._flat(builder, found)
             for one, other in zip(new, own, strict=True):
@@ -184,6 +180,11 @@ class Control:
         return (builder, [declared(count), declared(before), *map(declared, own)]), new, flag
 
 
+def _loop_of(found: Any) -> str | None:
+    """The header of the loop that goes on with this; None for a result."""
+    return found.header if isinstance(found, Again) else None
+
+
 def _leaves(found: Any) -> list[Any]:
     if isinstance(found, Again):
         return _leaves(found.arguments)
@@ -195,7 +196,7 @@ def _leaves(found: Any) -> list[Any]:
 def _like(found: Any, values: Any) -> Any:
     """These values in the same tuples."""
     if isinstance(found, Again):
-        return Again(tuple(_like(one, values) for one in found.arguments))
+        return Again(found.header, tuple(_like(one, values) for one in found.arguments))
     if isinstance(found, tuple):
         return tuple(_like(one, values) for one in found)
     return None if found is None else next(values)

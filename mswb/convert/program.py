@@ -112,6 +112,7 @@ class Walk:
         self._attributes: dict[str, dict[str, Any]] = {}
         self._latest: dict[str, Any] = {}
         self._depth = 0
+        self._constants = _constants(model.graphs) if len(self.functions) > 1 else {}
         for graph in model.graphs:
             for tensor in graph.parameter:
                 self._latest[tensor.name or ""] = self.weight(tensor)
@@ -195,6 +196,8 @@ class Walk:
             return self._latest[name]
         if name in self.functions:
             return Closure(self.functions[name])
+        if name in self._constants:
+            return self._constant_of(self._constants[name])
         raise Refused(f"nothing defines {name}")
 
     def node(self, node: schema.Node, values: Mapping[str, Any]) -> Any:
@@ -251,6 +254,11 @@ def title(node: schema.Node) -> str:
     """What a person calls a node: its scope, such as ``backbone/0-Dense/MatMul-op0``, else its name."""
     scope = (node.domain or "").removeprefix("Default/")
     return scope if scope and scope != "Default" else node.name or (node.output[0] if node.output else "")
+
+
+def _constants(graphs: Iterable[schema.Graph]) -> dict[str, schema.Node]:
+    """The constants of all functions: MindSpore writes one into one function, and others use it as well."""
+    return {name: node for graph in graphs for node in graph.node if node.op_type == "Constant" for name in node.output}
 
 
 def _item(inputs: tuple[Any, ...]) -> Any:
