@@ -78,8 +78,9 @@ def _median(call: Call, b: OnnxBuilder) -> Any:
     value = b.cast(b.op("GatherElements", values, middle, axis=axis), x.dtype)
     place = b.op("GatherElements", places, middle, axis=axis)
     if nan is not None:
-        counts = reduced(b, "ReduceMin" if call.get("ignore_nan", False) else "ReduceMax", nan, (axis,), True)
-        value = where(b, counts, float("nan"), value)
+        lost = reduced(b, "ReduceMin" if call.get("ignore_nan", False) else "ReduceMax", nan, (axis,), True)
+        value = where(b, lost, float("nan"), value)
+        place = where(b, lost, position(b, "ArgMax", nan, axis, True), place)
     if not keep:
         value, place = b.squeeze(value, (axis,)), b.squeeze(place, (axis,))
     return value if call.op == "MedianExt" else (value, place)
@@ -120,7 +121,8 @@ def _median_of(call: Call) -> Any:
     place = np.take_along_axis(order, middle, axis)
     value = np.take_along_axis(given, place, axis)
     lost = (np.all if ignore else np.any)(nan, axis=axis, keepdims=True)
-    value = np.where(lost, np.nan, value) if given.dtype.kind == "f" else value
+    if given.dtype.kind == "f":
+        value, place = np.where(lost, np.nan, value), np.where(lost, np.argmax(nan, axis, keepdims=True), place)
     if whole or not kept(call):
         value, place = np.squeeze(value, axis), np.squeeze(place, axis)
     return value if call.op == "MedianExt" else (value, place.astype(np.int64))

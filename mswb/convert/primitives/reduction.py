@@ -72,13 +72,9 @@ def _extended(op: str) -> Callable[[Call, OnnxBuilder], Value]:
     def lower(call: Call, b: OnnxBuilder) -> Value:
         x = tensor(call)
         wanted = dtype_of(call, x.dtype if x.dtype in (*FLOATS, "bfloat16") else "int64")
-        return reduced(b, op, _entering(b, x, wanted), given_axes(call), kept(call))
+        return reduced(b, op, b.cast(x, wanted), given_axes(call), kept(call))
 
     return lower
-
-
-def _entering(b: OnnxBuilder, x: Value, dtype: str) -> Value:
-    return b.cast(x, dtype)
 
 
 def counted(b: OnnxBuilder, x: Value, axes: Axes | None, dtype: str) -> Value:
@@ -251,7 +247,7 @@ def norm_of(x: Array, order: float, axes: Axes | None, keep: bool) -> Array:
     if math.isinf(order):
         return np.asarray((np.max if order > 0 else np.min)(absolute, axis=axes, keepdims=keep))
     if order == 0:
-        return np.asarray(np.count_nonzero(x, axis=axes, keepdims=keep)).astype(np.float64)
+        return np.asarray(np.sum(x != 0, axis=axes, keepdims=keep)).astype(np.float64)
     top = np.max(absolute, axis=axes, keepdims=True, initial=0.0)
     safe = np.where((top > 0) & np.isfinite(top), top, 1.0)
     whole = np.sum((absolute / safe) ** order, axis=axes, keepdims=True) ** (1 / order) * safe
@@ -266,7 +262,7 @@ def _norm_of(call: Call) -> Array:
 
 def _count_of(call: Call) -> Array:
     x = call.input(0)
-    return np.asarray(np.count_nonzero(x, axis=axes_of(x, given_axes(call)), keepdims=kept(call))).astype(np.int64)
+    return np.asarray(np.sum(x != 0, axis=axes_of(x, given_axes(call)), keepdims=kept(call))).astype(np.int64)
 
 
 TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,11 @@ def places(window: Window, counts: tuple[int, ...]) -> Iterator[tuple[tuple[int,
         )
 
 
+def _behind(where: tuple[Any, ...]) -> Any:
+    """An index into the last dimensions."""
+    return (Ellipsis, *where)
+
+
 def fixed_pads(x: Array, window: Window) -> Pads:
     """The pads of a window over an array."""
     found = window.around(x.shape[-len(window.kernel) :])
@@ -54,9 +60,9 @@ def convolve(x: Array, w: Array, window: Window, groups: int = 1) -> Array:
     kernel = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
     found = np.zeros((len(x), groups, kernel.shape[1], int(np.prod(counts))))
     for at, where in places(window, counts):
-        part = given[(slice(None), slice(None), *where)].reshape(len(x), groups, x.shape[1] // groups, -1)
+        part = given[_behind(where)].reshape(len(x), groups, x.shape[1] // groups, -1)
         for one in range(len(x)):
-            found[one] += np.matmul(kernel[(..., *at)], part[one])
+            found[one] += np.matmul(kernel[_behind(at)], part[one])
     return found.reshape(len(x), w.shape[0], *counts)
 
 
@@ -72,10 +78,10 @@ def spread(x: Array, w: Array, window: Window, out: tuple[int, ...], groups: int
     found = np.zeros((len(x), groups * kernel.shape[2], *full))
     part = x.reshape(len(x), groups, x.shape[1] // groups, -1)
     for at, where in places(window, x.shape[2:]):
-        share = np.matmul(np.swapaxes(kernel[(..., *at)], 1, 2), part)
-        found[(slice(None), slice(None), *where)] += share.reshape(*found.shape[:2], *x.shape[2:])
+        share = np.matmul(np.swapaxes(kernel[_behind(at)], 1, 2), part)
+        found[_behind(where)] += share.reshape(*found.shape[:2], *x.shape[2:])
     cut = tuple(slice(low, low + size) for size, (low, _) in zip(out, pads, strict=True))
-    return found[(slice(None), slice(None), *cut)]
+    return found[_behind(cut)]
 
 
 def largest(x: Array, window: Window, pads: Pads) -> tuple[Array, Array]:
@@ -89,7 +95,7 @@ def largest(x: Array, window: Window, pads: Pads) -> tuple[Array, Array]:
     value = np.full((*x.shape[:-count], *counts), lowest, x.dtype)
     place = np.full(value.shape, -1, np.int64)
     for _, where in places(window, counts):
-        part, mark = given[(..., *where)], marks[where]
+        part, mark = given[_behind(where)], marks[where]
         better = ((part > value) | (part != part) | (place < 0)) & (mark >= 0)
         value, place = np.where(better, part, value), np.where(better, mark, place)
     return value, place
@@ -101,5 +107,5 @@ def total(x: Array, window: Window, pads: Pads) -> Array:
     given = padded(x, pads, 0.0)
     found = np.zeros((*x.shape[: -len(window.kernel)], *counts))
     for _, where in places(window, counts):
-        found += given[(..., *where)]
+        found += given[_behind(where)]
     return found

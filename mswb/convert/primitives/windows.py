@@ -15,7 +15,7 @@ from mswb.convert.program import Call
 
 Pads = tuple[tuple[int, int], ...]
 """What is added before and behind, for each dimension."""
-_MODES = {"0": "pad", "1": "same", "2": "valid", "none": "valid"}
+_MODES = {"0": "pad", "1": "same", "2": "valid", "none": "valid", "calculated": "pad"}
 _FORMATS = ("NCHW", "NCDHW", "NCL", "", "0")
 
 
@@ -99,15 +99,15 @@ def flat_pads(pads: Pads) -> list[int]:
 def placed(b: OnnxBuilder, x: Value, window: Window, fill: float) -> tuple[Value, dict[str, Any]]:
     """The input, and the attributes of padding for an operator of ONNX.
 
-    Where neither fixed pads nor ``auto_pad`` (which onnxruntime has without dilations) tells the place of the windows,
-    the input is padded at run time.
+    Where neither fixed pads nor ``auto_pad`` tells the place of the windows, the input is padded at run time:
+    onnxruntime has ``auto_pad`` without dilations and gaps alone.
     """
     count = len(window.kernel)
     sizes = (None,) * count if x.shape is None else x.shape[-count:]
     pads = window.around(sizes)
     if pads is not None:
         return x, {"pads": flat_pads(pads)} if any(map(any, pads)) else {}
-    if set(window.dilations) == {1}:
+    if set(window.dilations) == {1} and all(k >= s for k, s in zip(window.kernel, window.strides, strict=True)):
         return x, {"auto_pad": "SAME_UPPER"}
     lows, highs = [], []
     for axis, (span, stride) in enumerate(zip(window.spans, window.strides, strict=True)):
