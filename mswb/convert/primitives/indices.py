@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mswb.convert.graph import Array, Value
+from mswb.convert.graph import Array, Value, broadcast
 from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
 from mswb.convert.program import Call
@@ -71,8 +71,10 @@ def sizes(b: OnnxBuilder, value: Value, start: int = 0, end: int | None = None) 
 
 
 def like(b: OnnxBuilder, value: Value, other: Value) -> Value:
-    """A value broadcast to the sizes of another, and the other's sizes to its own."""
-    return b.op("Expand", value, b.shape_of(other)) if value.fixed is None or value.fixed != other.fixed else value
+    """A value broadcast together with another one."""
+    if value.fixed is not None and value.fixed == other.fixed:
+        return value
+    return b.op("Expand", value, b.shape_of(other), shape=broadcast(value.shape, other.shape))
 
 
 def part(b: OnnxBuilder, value: Value, start: int, end: int, axis: int = 0) -> Value:
@@ -82,9 +84,8 @@ def part(b: OnnxBuilder, value: Value, start: int, end: int, axis: int = 0) -> V
 
 def filled(b: OnnxBuilder, shape: Value, number: float, dtype: str) -> Value:
     """A tensor of these sizes with one number in it."""
-    from mswb.convert.program import numpy_dtype
-
-    return b.op("Expand", b.constant(np.array(number, numpy_dtype(dtype))), shape)
+    count = None if shape.shape is None else shape.shape[0]
+    return b.op("Expand", b.scalar(number, dtype), shape, shape=None if count is None else (None,) * count)
 
 
 def moved(b: OnnxBuilder, value: Value, source: int, target: int) -> Value:

@@ -157,7 +157,7 @@ def _segments(how: str) -> Callable[[Call, OnnxBuilder], Value]:
     def lower(call: Call, b: OnnxBuilder) -> Value:
         data, group = tensor(call, 0), b.cast(tensor(call, 1), "int64")
         last = part(b, group, -1, np.iinfo(np.int64).max)
-        rows = b.op("Add", last, b.ints([1]))
+        rows = b.reshape(b.op("Add", last, b.ints([1])), (1,))
         tail = sizes(b, data, 1)
         shape = joined(b, [rows, tail]) if rank(data) > 1 else rows
         reduction = "add" if how == "mean" else how
@@ -269,7 +269,7 @@ def _group(data: Array, group: Array, count: int, how: str, start: Any) -> Array
 def _np_grouped(how: str) -> Callable[[Call], Array]:
     def lower(call: Call) -> Array:
         data, noted = call.input(0), call.result
-        dtype = noted[0] if isinstance(noted, tuple) and noted else data.dtype.name
+        dtype = noted[0] if isinstance(noted, tuple) and noted else "float32"
         start = float(_START[how](dtype)) if data.dtype.kind == "f" else _START[how](data.dtype.name)
         return _group(data, call.input(1), integer(call.input(2), "num_segments"), how, start)
 
