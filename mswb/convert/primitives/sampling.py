@@ -1,0 +1,263 @@
+"""Images sampled at places that lie between their elements: grids, boxes and regions of interest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from mswb.convert.graph import Array, Value
+from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx_node import Refused
+from mswb.convert.primitives import extents as at
+from mswb.convert.primitives.kernels import single
+from mswb.convert.primitives.operands import number, tensor
+from mswb.convert.program import Call
+
+Lower = Callable[[Call, OnnxBuilder], Any]
+Compute = Callable[[Call], Any]
+_MODES = ("bilinear", "nearest")
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+# -- a grid of places
+
+
+def _grid_settings(call: Call) -> tuple[str, str, bool]:
+    def named(name: str, words: Sequence[str]) -> str:
+        given = call.get(name)
+        word = given if isinstance(given, str) else words[given] if 0 <= given < len(words) else str(given)
+        if word not in words:
+            raise Refused(f"{name} {word}", attribute=name)
+        return word
+
+    return named("interpolation_mode", _MODES), named("padding_mode", _PADDINGS), bool(call.get("align_corners", False))
+
+
+def _grid_sample(call: Call, b: OnnxBuilder) -> Value:
+    x, grid = tensor(call), tensor(call, 1)
+    mode, padding, corners = _grid_settings(call)
+    if x.dtype not in ("float16", "float32"):
+        raise Refused(f"onnxruntime's GridSample has no kernel for {x.dtype} and places of the same precision")
+    found = b.op(
+        "GridSample", single(b, x), single(b, grid), mode={"bilinear": "linear"}.get(mode, mode),
+        padding_mode=padding, align_corners=int(corners),
+    )  # fmt: skip
+    return b.cast(found, x.dtype)
+
+
+def _grid_sample_now(call: Call) -> Array:
+    x, grid = call.input(0), call.input(1)
+    mode, padding, corners = _grid_settings(call)
+    sizes = x.shape[2:]
+    places = [
+        _padded_place(_unscaled(grid[..., -1 - axis], size, corners), size, padding, corners)
+        for axis, size in enumerate(sizes)
+    ]
+    batch = np.arange(x.shape[0]).reshape(-1, *[1] * (grid.ndim - 2))
+    if mode == "nearest":
+        return np.moveaxis(_elements(x, batch, [np.rint(place) for place in places]), -1, 1)
+    first = [np.floor(place) for place in places]
+    found = np.zeros((*grid.shape[:-1], x.shape[1]))
+    for corner in product((0, 1), repeat=len(sizes)):
+        weight = np.ones(grid.shape[:-1])
+        for place, low, step in zip(places, first, corner, strict=True):
+            weight = weight * ((place - low) if step else (1 - (place - low)))
+        taken = _elements(x, batch, [low + step for low, step in zip(first, corner, strict=True)])
+        found = found + np.where(weight[..., None] == 0, 0, taken * weight[..., None])
+    return np.moveaxis(found, -1, 1)
+
+
+def _unscaled(place: Array, size: int, corners: bool) -> Array:
+    """A place from -1 to 1 as one among the elements; the ends are their middles, or their edges."""
+    found: Array = (place + 1) / 2 * (size - 1) if corners else ((place + 1) * size - 1) / 2
+    return found
+
+
+def _padded_place(place: Array, size: int, padding: str, corners: bool) -> Array:
+    if padding == "border":
+        return np.clip(place, 0, size - 1)
+    if padding == "zeros":
+        return place
+    low, span = (0.0, size - 1.0) if corners else (-0.5, float(size))
+    if not span:
+        return np.zeros_like(place)
+    far = np.abs(place - low)
+    times, rest = np.floor(far / span), np.fmod(far, span)
+    return np.clip(np.where(times % 2 == 0, rest + low, span - rest + low), 0, size - 1)
+
+
+def _elements(x: Array, batch: Array, places: Sequence[Array]) -> Array:
+    """All channels of the elements at these places; zeros outside."""
+    inside = np.ones(np.broadcast_shapes(*(one.shape for one in places)), bool)
+    held = []
+    for place, size in zip(places, x.shape[2:], strict=True):
+        inside = inside & (place >= 0) & (place < size)
+        held.append(np.clip(np.nan_to_num(place), 0, size - 1).astype(np.int64))
+    taken = np.moveaxis(x, 1, -1)[(batch, *held)]
+    return np.where(inside[..., None], taken, 0)
+
+
+def _steps(size: int, corners: bool) -> Array:
+    """Places of the elements of an axis from -1 to 1."""
+    if corners:
+        return np.linspace(-1.0, 1.0, size) if size > 1 else np.zeros(size)
+    return (2 * np.arange(size) + 1) / size - 1
+
+
+def _base_grid(call: Call) -> tuple[Array, tuple[int, ...]]:
+    """The places of a grid that nothing moves, each with a 1, the last dimension's first."""
+    sizes = at.fixed(call.input(1), "the size of the grid")
+    axes = [_steps(size, bool(call.get("align_corners", False))) for size in sizes[2:]]
+    mesh = np.meshgrid(*axes, indexing="ij")
+    return np.stack([*mesh[::-1], np.ones(sizes[2:])], -1).reshape(-1, len(sizes) - 1), sizes
+
+
+def _affine(call: Call, b: OnnxBuilder) -> Value:
+    theta = tensor(call)
+    base, sizes = _base_grid(call)
+    wide = single(b, theta)
+    found = b.op("MatMul", b.constant(base.astype(wide.dtype)), b.transpose(wide, (0, 2, 1)))
+    return b.cast(b.reshape(found, (sizes[0], *sizes[2:], len(sizes) - 2)), theta.dtype)
+
+
+def _affine_now(call: Call) -> Array:
+    base, sizes = _base_grid(call)
+    found: Array = base @ np.swapaxes(call.input(0), 1, 2)
+    return found.reshape(sizes[0], *sizes[2:], len(sizes) - 2)
+
+
+# -- boxes
+
+
+def _crop_settings(call: Call) -> tuple[int, int]:
+    method = call.attributes.get("method", "bilinear")
+    if method != "bilinear":
+        raise Refused(f"method {method}", attribute="method")
+    high, wide = at.fixed(call.input(3), "the size of the crops")
+    return high, wide
+
+
+def _parts(count: int) -> Array:
+    """How far from the start to the end of a box each place lies; a single one is in the middle."""
+    return np.arange(count) / (count - 1) if count > 1 else np.full(1, 0.5)
+
+
+def _crop(call: Call, b: OnnxBuilder) -> Value:
+    """Each box by its corners (y1, x1, y2, x2) as parts of the image, which has its channels last."""
+    x, boxes, which = single(b, tensor(call)), b.cast(tensor(call, 1), "float32"), tensor(call, 2)
+    zero, one = b.scalar(0, "float32"), b.scalar(1, "float32")
+    inside, low, part = [], [], []
+    for axis, count in enumerate(_crop_settings(call)):
+        last = b.cast(b.op("Sub", at.vector(b, at.size(b, x, 1 + axis)), b.ints([1])), "float32")
+        start, end = (at.slices(b, boxes, [1], [place], [place + 1]) for place in (axis, 2 + axis))
+        share = b.constant(_parts(count).astype(np.float32).reshape(1, -1))
+        place = b.op("Mul", b.op("Add", start, b.op("Mul", share, b.op("Sub", end, start))), last)
+        shape = (-1, count, 1) if axis == 0 else (-1, 1, count)
+        place = b.reshape(place, shape)
+        inside.append(b.op("And", b.op("GreaterOrEqual", place, zero), b.op("LessOrEqual", place, last)))
+        held = b.op("Min", b.op("Max", place, zero), last)
+        low.append(b.op("Floor", held))
+        part.append(b.op("Sub", held, low[-1]))
+    boxes_of = b.reshape(b.cast(which, "int64"), (-1, 1, 1))
+    found: Value | None = None
+    for steps in product((0, 1), repeat=2):
+        places = [boxes_of]
+        weight = one
+        for axis, step in enumerate(steps):
+            last = b.op("Sub", at.vector(b, at.size(b, x, 1 + axis)), b.ints([1]))
+            places.append(b.op("Min", b.op("Add", b.cast(low[axis], "int64"), b.ints([step])), last))
+            weight = b.op("Mul", weight, part[axis] if step else b.op("Sub", one, part[axis]))
+        shape = b.shape_of(b.op("Add", b.op("Add", places[0], places[1]), places[2]))
+        index = b.op("Concat", *(b.unsqueeze(b.op("Expand", one_, shape), [3]) for one_ in places), axis=3)
+        taken = b.op("Mul", b.op("GatherND", x, index), b.unsqueeze(weight, [3]))
+        found = taken if found is None else b.op("Add", found, taken)
+    assert found is not None
+    outside = b.scalar(float(number(call, "extrapolation_value", 0.0)), found.dtype)
+    return b.cast(b.op("Where", b.unsqueeze(b.op("And", *inside), [3]), found, outside), "float32")
+
+
+def _crop_now(call: Call) -> Array:
+    x, boxes, which = call.input(0), call.input(1), call.input(2)
+    counts = _crop_settings(call)
+    places = []
+    for axis, count in enumerate(counts):
+        start, end = boxes[:, axis, None], boxes[:, 2 + axis, None]
+        places.append((start + _parts(count) * (end - start)) * (x.shape[1 + axis] - 1))
+    rows, columns = places[0][:, :, None], places[1][:, None, :]
+    inside = (rows >= 0) & (rows <= x.shape[1] - 1) & (columns >= 0) & (columns <= x.shape[2] - 1)
+    found = _between(x[which], rows, columns)
+    return np.where(inside[..., None], found, float(number(call, "extrapolation_value", 0.0)))
+
+
+def _between(x: Array, rows: Array, columns: Array) -> Array:
+    """Bilinear: elements of images with channels last at places of each, held inside."""
+    batch = np.arange(len(x)).reshape(-1, 1, 1)
+    high, wide = x.shape[1] - 1, x.shape[2] - 1
+    rows, columns = np.clip(rows, 0, high), np.clip(columns, 0, wide)
+    top, left = np.floor(rows).astype(np.int64), np.floor(columns).astype(np.int64)
+    below, right = np.minimum(top + 1, high), np.minimum(left + 1, wide)
+    down, along = (rows - top)[..., None], (columns - left)[..., None]
+    upper = x[batch, top, left] * (1 - along) + x[batch, top, right] * along
+    lower = x[batch, below, left] * (1 - along) + x[batch, below, right] * along
+    found: Array = upper * (1 - down) + lower * down
+    return found
+
+
+# -- regions of interest
+
+
+def _roi_settings(call: Call) -> tuple[int, int, int, float, int]:
+    high, wide, samples, end = (
+        int(number(call, name)) for name in ("pooled_height", "pooled_width", "sample_num", "roi_end_mode")
+    )
+    if samples < 1:
+        raise Refused("without a number of samples MindSpore's kernel gives no numbers", attribute="sample_num")
+    return high, wide, samples, float(number(call, "spatial_scale")), end
+
+
+def _roi_align(call: Call, b: OnnxBuilder) -> Value:
+    """A region is the number of an image and two corners; the second may lie one element further."""
+    x, rois = single(b, tensor(call)), b.cast(tensor(call, 1), "float32")
+    high, wide, samples, scale, end = _roi_settings(call)
+    which = b.cast(b.op("Gather", rois, b.scalar(0, "int64"), axis=1), "int64")
+    corners = at.slices(b, rois, [1], [1], [5])
+    if end:
+        corners = b.op("Add", corners, b.constant(np.array([0, 0, end, end], np.float32)))
+    found = b.op(
+        "RoiAlign", x, corners, which, mode="avg", output_height=high, output_width=wide, sampling_ratio=samples,
+        spatial_scale=scale, coordinate_transformation_mode="output_half_pixel",
+    )  # fmt: skip
+    return b.cast(found, tensor(call).dtype)
+
+
+def _roi_align_now(call: Call) -> Array:
+    """The mean of samples in each part of a region; He et al., Mask R-CNN, 2017."""
+    x, rois = call.input(0), call.input(1)
+    high, wide, samples, scale, end = _roi_settings(call)
+    images = np.moveaxis(x, 1, -1)[rois[:, 0].astype(np.int64)]
+    places = []
+    for axis, count in ((1, high), (0, wide)):
+        first = rois[:, 1 + axis] * scale
+        length = np.maximum((rois[:, 3 + axis] + end) * scale - first, 1.0)
+        share = (np.arange(count * samples) + 0.5) / (count * samples)
+        places.append(first[:, None] + share * length[:, None])
+    rows, columns = places[0][:, :, None], places[1][:, None, :]
+    near = (rows >= -1) & (rows <= x.shape[2]) & (columns >= -1) & (columns <= x.shape[3])
+    found = np.where(near[..., None], _between(images, rows, columns), 0)
+    parts = found.reshape(len(rois), high, samples, wide, samples, x.shape[1]).mean((2, 4))
+    return np.moveaxis(parts, -1, 1)
+
+
+_GRID = (_grid_sample, _grid_sample_now)
+_BOTH: Mapping[str, tuple[Lower, Compute]] = {
+    "AffineGrid": (_affine, _affine_now),
+    "CropAndResize": (_crop, _crop_now),
+    "GridSampler2D": _GRID,
+    "GridSampler3D": _GRID,
+    "ROIAlign": (_roi_align, _roi_align_now),
+}
+TO_ONNX: Mapping[str, Lower] = {name: both[0] for name, both in _BOTH.items()}
+EVALUATE: Mapping[str, Compute] = {name: both[1] for name, both in _BOTH.items()}
