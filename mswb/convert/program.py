@@ -307,12 +307,20 @@ def value_of(path: str, attribute: schema.Attribute) -> Any:
         return tuple(value_of(path, one) for one in attribute.values) or tuple(_repeated(attribute))
     if kind in (_TENSOR, _TENSORS):
         tensors = attribute.tensors or (() if attribute.t is None else (attribute.t,))
-        arrays = tuple(array_of(path, tensor) for tensor in tensors)
+        arrays = tuple(_tensor_of(path, tensor) for tensor in tensors)
         return arrays[0] if len(arrays) == 1 else arrays
     if kind == _NONE or kind in _MONADS:
         return None
     found = next(iter(_single(attribute)), None)
     return bool(found) if kind == 9 and found is not None else found
+
+
+def _tensor_of(path: str, tensor: schema.Tensor) -> Any:
+    """The content of a tensor; the name of its data type where the attribute is a type and holds nothing."""
+    held_somewhere = tensor.dims or tensor.raw_data is not None or tensor.external_data is not None
+    if held_somewhere or _typed(tensor) is not None:
+        return array_of(path, tensor)
+    return schema.dtype_name(tensor.data_type)
 
 
 def _single(attribute: schema.Attribute) -> Iterator[Any]:
