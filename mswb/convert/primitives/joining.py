@@ -59,7 +59,8 @@ def _tile(call: Call, b: OnnxBuilder) -> Value:
     times = at.parts(b, call.input(1) if len(call.inputs) > 1 else call.get("multiples"))
     if len(times) > rank:
         x = b.unsqueeze(x, range(len(times) - rank))
-    times = [1] * (at.rank_of(x) - len(times)) + times
+    missing: list[at.Size] = [1] * (at.rank_of(x) - len(times))
+    times = missing + times
     if all(one == 1 for one in times):
         return x
     return at.carried(b, "Tile", x, at.vector(b, tuple(times)))

@@ -76,8 +76,11 @@ def padded_now(x: Array, edges: Sequence[Edge], mode: str, fill: Any = 0) -> Arr
     pairs = [(0, 0)] * x.ndim
     for axis, first, last in edges:
         pairs[axis] = (max(first, 0), max(last, 0))
-    settings = {"constant_values": np.asarray(fill).astype(x.dtype)} if mode == "constant" else {}
-    found: Array = np.pad(x, pairs, _NUMPY[mode], **settings)
+    if mode not in _NUMPY:
+        raise Refused(f"mode {mode}", attribute="mode")
+    settings: dict[str, Any] = {"constant_values": np.asarray(fill).astype(x.dtype)} if mode == "constant" else {}
+    pad: Any = np.pad
+    found: Array = pad(x, pairs, _NUMPY[mode], **settings)
     return found
 
 

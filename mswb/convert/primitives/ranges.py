@@ -49,12 +49,11 @@ def _kind(given: Sequence[Any]) -> str:
 
 def _counted(given: Sequence[Any]) -> Array:
     """As many elements as there are steps from the start to before the end."""
-    start, end, step = (np.asarray(one).reshape(()) for one in given)
-    wide = np.int64 if all(one.dtype.kind in "iub" for one in (start, end, step)) else np.float64
-    start, end, step = (one.astype(wide) for one in (start, end, step))
+    whole = all(np.asarray(one).dtype.kind in "iub" for one in given)
+    start, end, step = ((int if whole else float)(np.asarray(one).reshape(())) for one in given)
     if not step:
         raise Refused("a sequence without a step")
-    count = -((end - start) // -step) if wide is np.int64 else np.ceil((end - start) / step)
+    count = -((end - start) // -step) if whole else np.ceil((end - start) / step)
     found: Array = start + np.arange(max(int(count), 0)) * step
     return found
 

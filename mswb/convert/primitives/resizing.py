@@ -89,7 +89,8 @@ def nearest(scaled: Scaled, axis: int, before: int, after: int) -> Array:
     place = np.arange(after).astype(np.float32)
     found = (place + np.float32(0.5)) * ratio if scaled.way == "half" else place * ratio
     whole = np.floor(found + np.float32(0.5)) if scaled.way == "corners" else np.floor(found)
-    return np.minimum(whole.astype(np.int64), before - 1)
+    held: Array = np.minimum(whole.astype(np.int64), before - 1)
+    return held
 
 
 def _places(scaled: Scaled, axis: int, before: int, after: int) -> Array:

@@ -96,7 +96,8 @@ def _elements(x: Array, batch: Array, places: Sequence[Array]) -> Array:
     for place, size in zip(places, x.shape[2:], strict=True):
         inside = inside & (place >= 0) & (place < size)
         held.append(np.clip(np.nan_to_num(place), 0, size - 1).astype(np.int64))
-    taken = np.moveaxis(x, 1, -1)[(batch, *held)]
+    at_places: Any = (batch, *held)
+    taken = np.moveaxis(x, 1, -1)[at_places]
     return np.where(inside[..., None], taken, 0)
 
 
@@ -155,8 +156,7 @@ def _crop(call: Call, b: OnnxBuilder) -> Value:
         start, end = (at.slices(b, boxes, [1], [place], [place + 1]) for place in (axis, 2 + axis))
         share = b.constant(_parts(count).astype(np.float32).reshape(1, -1))
         place = b.op("Mul", b.op("Add", start, b.op("Mul", share, b.op("Sub", end, start))), last)
-        shape = (-1, count, 1) if axis == 0 else (-1, 1, count)
-        place = b.reshape(place, shape)
+        place = b.reshape(place, (-1, count, 1) if axis == 0 else (-1, 1, count))
         inside.append(b.op("And", b.op("GreaterOrEqual", place, zero), b.op("LessOrEqual", place, last)))
         held = b.op("Min", b.op("Max", place, zero), last)
         low.append(b.op("Floor", held))

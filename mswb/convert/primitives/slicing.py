@@ -161,7 +161,8 @@ def _cut_now(call: Call) -> Array:
     if "Narrow" in call.op and start is not None and end is not None:
         start = start + x.shape[axis] if start < 0 else start
         end = start + end
-    return x[(slice(None),) * axis + (slice(start, end, step),)]
+    found: Array = x[(slice(None),) * axis + (slice(start, end, step),)]
+    return found
 
 
 def _select(call: Call, b: OnnxBuilder) -> Value:
@@ -171,7 +172,8 @@ def _select(call: Call, b: OnnxBuilder) -> Value:
 
 def _select_now(call: Call) -> Array:
     x: Array = call.input(0)
-    return np.take(x, at.integers(call.get("index"))[0], at.axis_in(call.get("dim"), x.ndim))
+    found: Array = np.take(x, at.integers(call.get("index"))[0], at.axis_in(call.get("dim"), x.ndim))
+    return found
 
 
 # -- pieces
