@@ -120,6 +120,17 @@ def _suppress(call: Call, b: OnnxBuilder) -> tuple[Value, Value, Value]:
     return b.cast(best, given.dtype), b.cast(each, "int32"), kept
 
 
+def _inside(call: Call, b: OnnxBuilder) -> Value:
+    """Which boxes lie in a picture, given by height, width and the ratio that both are multiplied with."""
+    boxes, given = (single(b, tensor(call, at)) for at in (0, 1))
+    sizes_of = b.op("Mul", part(b, given, 0, 2), part(b, given, 2, 3))
+    last = b.op("Sub", b.op("Gather", sizes_of, b.ints([1, 0]), axis=0), b.scalar(1.0, sizes_of.dtype))
+    begins = b.op("GreaterOrEqual", part(b, boxes, 0, 2, 1), b.scalar(0.0, boxes.dtype))
+    ends = b.op("LessOrEqual", part(b, boxes, 2, 4, 1), last)
+    fits = b.cast(b.op("And", begins, ends), "int32")
+    return b.cast(b.op("ReduceMin", fits, b.ints([1]), keepdims=0), "bool")
+
+
 # -- numpy
 
 
@@ -172,15 +183,23 @@ def _np_suppress(call: Call) -> tuple[Array, Array, Array]:
     return best, np.arange(len(best), dtype=np.int32), kept
 
 
+def _np_inside(call: Call) -> Array:
+    boxes, (height, width, ratio) = call.input(0), call.input(1)
+    last = np.array([width, height]) * ratio - 1.0
+    return np.asarray(((boxes[:, :2] >= 0.0) & (boxes[:, 2:] <= last)).all(1))
+
+
 TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     "BoundingBoxDecode": _decode,
     "BoundingBoxEncode": _encode,
+    "CheckValid": _inside,
     "IOU": _overlaps,
     "NMSWithMask": _suppress,
 }
 EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "BoundingBoxDecode": _np_decode,
     "BoundingBoxEncode": _np_encode,
+    "CheckValid": _np_inside,
     "IOU": _np_overlaps,
     "NMSWithMask": _np_suppress,
 }

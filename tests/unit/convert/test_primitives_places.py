@@ -318,3 +318,9 @@ def test_the_better_box_suppresses_those_that_it_covers() -> None:
 def test_common_area(mode: str, wanted: float) -> None:
     one, other = np.array([[1, 2, 5, 9]], np.float32), np.array([[1, 3, 6, 9]], np.float32)
     agree(call("IOU", mode=mode), [one, other], [np.array([[wanted]], np.float32)])
+
+
+def test_boxes_within_a_picture() -> None:
+    boxes = np.array([[0, 0, 11, 19], [0, 0, 12, 19], [0, 0, 11, 19.5], [-0.1, 0, 3, 3], [3, 3, 1, 1]], np.float32)
+    picture = np.array([10, 6, 2], np.float32)
+    agree(call("CheckValid"), [boxes, picture], [np.array([True, False, False, False, True])])
