@@ -70,12 +70,16 @@ class Evaluation(Walk):
 
     def enter(self, closure: Closure | Choice, arguments: Sequence[Any]) -> Any:
         """The result of a function."""
+        return self.run(*self.follow(closure, arguments))
+
+    def follow(self, target: Closure | Choice, arguments: Sequence[Any]) -> tuple[schema.Graph, Sequence[Any]]:
+        """The graph that a call enters, with all its arguments; of a choice the one that its condition tells."""
         self._steps += 1
         if self._steps > STEPS:
             raise Refused(f"more than {STEPS:,} functions are called")
-        if isinstance(closure, Choice):
-            return self.enter(closure.yes if bool(np.asarray(closure.condition)) else closure.no, arguments)
-        return self.run(closure.graph, (*closure.bound, *arguments))
+        while isinstance(target, Choice):
+            target = target.yes if bool(np.asarray(target.condition)) else target.no
+        return target.graph, (*target.bound, *arguments)
 
     def _keep(self, values: dict[str, Any], node: schema.Node, found: Any) -> None:
         super()._keep(values, node, found)

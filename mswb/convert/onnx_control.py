@@ -40,6 +40,8 @@ class Control:
         self._walk = walk
         self._named = {name: _mentioned(graph, walk.functions) for name, graph in walk.functions.items()}
         self._open: list[str] = []
+        self._heads: list[str] = []
+        """Loops whose header is being read."""
 
     def enter(self, target: Closure | Choice, arguments: Sequence[Any]) -> Any:
         """The result of a function that is called."""
@@ -133,7 +135,14 @@ class Control:
 
     def _header(self, header: schema.Graph, arguments: Any) -> Choice:
         """What the header of a loop decides, without following it."""
-        found = self._walk.decision(header, arguments)
+        name = header.name or ""
+        found = None
+        if name not in self._heads:
+            self._heads.append(name)
+            try:
+                found = self._walk.decision(header, arguments)
+            finally:
+                self._heads.pop()
         if found is None:
             raise Refused(f"the function {header.name} calls itself and is no loop with a condition at its head")
         return found

@@ -20,7 +20,7 @@ from mswb.convert.onnx_node import Refused
 
 MAPPED = 1 << 16
 """Bytes from which on a tensor is mapped; a shorter one is read."""
-DEEPEST = 200
+DEEPEST = 100
 """Functions within functions that are entered."""
 _MISSING = object()
 _NONE, _TENSOR, _TENSORS, _SEQUENCES = 25, 17, 19, (20, 21)
@@ -143,19 +143,49 @@ class Walk:
         Raises:
             Refused: it uses what is not defined, or too many functions lie in one another.
         """
-        values = self._start(graph, arguments)
         self._depth += 1
         if self._depth > DEEPEST:
             raise Refused(f"more than {DEEPEST} functions lie in one another")
-        ended = self._last_uses(graph) if len(self.functions) == 1 else {}
         try:
-            for at, node in enumerate(graph.node):
-                self._keep(values, node, self.node(node, values))
-                for name in ended.get(at, ()):
-                    values.pop(name, None)
-            return self.results(graph, values)
+            while True:
+                values = self._start(graph, arguments)
+                following = self._go(graph, values)
+                if following is None:
+                    return self.results(graph, values)
+                graph, arguments = following
         finally:
             self._depth -= 1
+
+    def _go(self, graph: schema.Graph, values: dict[str, Any]) -> tuple[schema.Graph, Sequence[Any]] | None:
+        """Run the nodes of a graph; the function that gives its result, where that is only entered (a loop's next
+        step), with its arguments."""
+        ended = self._last_uses(graph) if len(self.functions) == 1 else {}
+        last = graph.output[0].name if len(graph.output) == 1 else None
+        for at, node in enumerate(graph.node):
+            target = self._called(node, values)
+            if target is not None and node.output == (last,):
+                following = self.follow(target, [self._look(name, values) for name in node.input])
+                if following is not None:
+                    return following
+            self._keep(values, node, self.node(node, values))
+            for name in ended.get(at, ()):
+                values.pop(name, None)
+        return None
+
+    def _called(self, node: schema.Node, values: Mapping[str, Any]) -> Any:
+        """The function or closure that a node calls; None when it calls a primitive."""
+        kind = node.op_type or ""
+        called = kind.removeprefix(schema.REF)
+        if not kind.startswith(schema.REF) or called in self._primitives:
+            return None
+        target = self._look(called, values)
+        if not isinstance(target, (Closure, Choice)):
+            raise Refused(f"{called} is called and is no function")
+        return target
+
+    def follow(self, target: Closure | Choice, arguments: Sequence[Any]) -> tuple[schema.Graph, Sequence[Any]] | None:
+        """The graph to go on with in place of one whose result this call is; None when it has to be entered."""
+        return None
 
     def _last_uses(self, graph: schema.Graph) -> dict[int, list[str]]:
         """The results that no node behind this one reads: they need not be held."""
@@ -205,13 +235,11 @@ class Walk:
         kind = node.op_type or ""
         if kind == "Constant":
             return self._constant_of(node)
+        target = self._called(node, values)
+        if target is not None:
+            return self.enter(target, [self._look(name, values) for name in node.input])
         called = kind.removeprefix(schema.REF)
         primitive = self._primitives.get(called) if kind.startswith(schema.REF) else None
-        if kind.startswith(schema.REF) and primitive is None:
-            target = self._look(called, values)
-            if not isinstance(target, (Closure, Choice)):
-                raise Refused(f"{called} is called and is no function")
-            return self.enter(target, [self._look(name, values) for name in node.input])
         op = (primitive.op_type or "") if primitive is not None else kind
         if op in ("UpdateState", "U", "IO"):
             return None

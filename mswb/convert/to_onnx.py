@@ -237,8 +237,8 @@ class ToOnnx(Walk):
         return self._noted(found, call.result)
 
     def _block(self, call: Call, code: str, refused: Refused | None = None) -> None:
-        if any(one.name in self._unsure and not one.dtype for one in _values(call.inputs)):
-            return
+        if refused is not None and any(one.name in self._unsure and not one.dtype for one in _values(call.inputs)):
+            return  # of what it is made nothing is known
         reason, nearest, freeze = (refused.reason, refused.nearest, refused.freeze) if refused else ("", "", "")
         self.blocked.append(Blocked(code, plain(call.name), plain(call.op), reason, nearest, freeze))
 
