@@ -252,6 +252,8 @@ class ToOnnx(Walk):
 
     def _noted(self, found: Any, result: Any) -> Any:
         """A result with what the writer knew of it besides; sizes that a person gave make that worthless."""
+        if isinstance(found, tuple) and type(found) is not tuple:  # it knows more of itself than its parts
+            return found
         if isinstance(found, (tuple, list)):
             fits = isinstance(result, tuple) and len(result) == len(found) and isinstance(result[0:1], tuple)
             notes = result if fits else (None,) * len(found)
