@@ -23,6 +23,10 @@ class Parts(tuple[Value, ...]):
     whole: Value
 
 
+class Sizes(tuple[Any, ...]):
+    """The sizes of a tensor: none is below zero, whatever the run brings."""
+
+
 def rank_of(x: Value) -> int:
     """The number of dimensions.
 
@@ -216,7 +220,7 @@ _DTYPES = {number: name for name, number in TYPE_IDS.items()}
 
 
 def dtype_of(call: Call, default: str, name: str = "dtype") -> str:
-    """The data type that a call asks for by its number.
+    """The data type that a call asks for by its number or its name.
 
     Raises:
         Refused: a tensor can't have it.
@@ -224,7 +228,7 @@ def dtype_of(call: Call, default: str, name: str = "dtype") -> str:
     given = call.get(name, None)
     if given is None:
         return default
-    found = _DTYPES.get(int(given))
+    found = given if isinstance(given, str) and given in TYPE_IDS else _DTYPES.get(given)
     if found is None:
         raise Refused(f"{given} is no data type of tensors", attribute=name)
     return found

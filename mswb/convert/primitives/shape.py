@@ -153,7 +153,7 @@ def _as_other(call: Call, b: OnnxBuilder) -> Value:
 
 def _shape(call: Call, b: OnnxBuilder) -> tuple[at.Size, ...]:
     x = tensor(call)
-    return tuple(at.as_number(b, one) for one in at.sizes(b, x))
+    return at.Sizes(at.as_number(b, one) for one in at.sizes(b, x))
 
 
 def _shape_tensor(call: Call, b: OnnxBuilder) -> Value:
