@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import mswb
-from mswb.findings import Finding, Where, language, make
+from mswb.findings import Finding, Where, language, make, stop
 
 LOOK_S = 0.2
 """How long the wait for news lasts before it is asked whether the result is still wanted."""
@@ -60,20 +60,27 @@ def run(
     told: Callable[[Step], None] = lambda step: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome | None:
-    """Run ``mswb convert ARGUMENTS`` in a folder; None when it was cancelled.
+    """Run ``mswb convert ARGUMENTS`` in a folder; None when it was cancelled. Sub-commands tell no steps.
 
     Args:
         told: called with each step.
         cancelled: asked a few times a second.
+
+    Raises:
+        MswbError: ``path-unreadable``: the folder has gone.
     """
     steps, theirs = os.pipe()
-    command = [sys.executable, "-c", _START, "convert", *arguments, "--format", "json", "--progress", str(theirs)]
+    progress = ("--progress", str(theirs)) if "--input_file" in arguments else ()
+    command = [sys.executable, "-c", _START, "convert", *arguments, "--format", "json", *progress]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, cwd=folder, env=_environ(),
                 pass_fds=(theirs,), start_new_session=True,
             )  # fmt: skip
+        except OSError as problem:
+            os.close(steps)
+            raise stop("path-unreadable", values={"path": str(folder), "reason": problem.strerror}) from None
         finally:
             os.close(theirs)
         try:

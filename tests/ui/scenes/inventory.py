@@ -108,7 +108,7 @@ SCENES = {
     "nothing_left": shows("cache", looked(CACHE), "f", *"zzz", "enter"),
     "marked": shows("cache", looked(CACHE), "space", "j", "j", "space"),
     "details": shows("cache", looked(CACHE, details=True)),
-    "details_model": shows("convert", looked(MODELS, more=INSIDE), "j", "enter"),
+    "details_model": shows("convert", looked(MODELS, more=INSIDE), "j", "d"),
     "chinese": shows("cache", looked(CACHE), config='lang = "zh"\n'),
     "read_only": shows("cache", looked(CACHE), options={"read_only": True}),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mswb.findings import MswbError
 from mswb.flows import convert_job
 from mswb.flows.convert_job import Step, run
 from tests.unit.convert.onnx_models import model_of, saved
@@ -53,7 +54,7 @@ def test_a_cancelled_one_is_interrupted_else_killed(
     quiet = "import signal; signal.signal(2, signal.SIG_DFL); "
     monkeypatch.setattr(convert_job, "_START", quiet + deaf + SLEEPS + "time.sleep(600)")
     steps: list[Step] = []
-    assert run((), tmp_path, steps.append, lambda: bool(steps)) is None
+    assert run(("--input_file", "-"), tmp_path, steps.append, lambda: bool(steps)) is None
     assert ended == [code] and list(tmp_path.iterdir()) == []
 
 
@@ -65,3 +66,14 @@ def test_a_process_that_dies_is_told_with_what_it_said(tmp_path: Path, monkeypat
     (finding,) = found.findings
     assert (finding.code, finding.evidence) == ("conversion-died", "the last words")
     assert "mswb convert --input_file 'a b.onnx'" in finding.advice[1]
+
+
+def test_a_folder_that_has_gone_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(MswbError, match="gone"):
+        run(("--input_file", "net.onnx"), tmp_path / "gone")
+
+
+def test_a_sub_command_runs_too(tmp_path: Path) -> None:
+    saved(model_of(NET), tmp_path, "net.onnx")
+    found = run(("inspect", "net.onnx"), tmp_path)
+    assert found is not None and found.report is not None and found.report["schema"] == "mswb.convert_inspect/1"

@@ -38,7 +38,7 @@ class ResultView(Container):
     ResultView.-blocked #result-blocked { display: block; }
     ResultView.-blocked #result-operators { display: none; }
     ResultView LineView { display: none; width: 1fr; padding: 0 1; }
-    ResultView.-over Table { display: none; }
+    ResultView.-over #result-operators, ResultView.-over.-blocked #result-blocked { display: none; }
     ResultView.-over LineView, ResultView.-beside LineView { display: block; }
     ResultView.-beside LineView { width: 58; border-left: tall $panel; }
     """
@@ -181,7 +181,7 @@ class ResultView(Container):
             return False
         needs = {
             "stop": work.status == "running",
-            "again": work.status != "running",
+            "again": work.status != "running" and work.verdict != "refused",
             "convert": work.status != "running",
             "export": work.report is not None and work.status == "done",
             "findings": bool(work.findings),

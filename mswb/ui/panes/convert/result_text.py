@@ -47,7 +47,8 @@ def verdict_text(work: Work) -> tuple[str, str, str]:
     text = word(verdict)
     bad = next((one for one in work.operators if one["verdict"] in ("failed", "inherited")), None)
     if bad is not None:
-        text = f"{text}: {printable(bad['op'])} {printable(bad['node'])}"
+        named = (one.title for one in work.findings if one.severity == "error" and one.where.node == bad["node"])
+        text = printable(next(named, f"{text} {glyph('dot')} {bad['op']} {bad['node']}"))
     elif verdict == "refused" and work.blocked:
         unread = work.report is not None and not work.report.get("operator_counts")
         text = printable(work.blocked[0].title) if unread and len(work.blocked) == 1 else text
@@ -95,7 +96,7 @@ def status(work: Work) -> Content:
         parts.append((f"  {', '.join(dict.fromkeys(shapes))}", "$text-muted"))
     elif told.get("primitives"):
         calls = sum(one["count"] for one in told["primitives"])
-        parts.append((f"{word('mindir side')}: {calls:,} {word('calls')}", "$text-muted"))
+        parts.append((f"{word('mindir side')}: {calls:,} {word('call' if calls == 1 else 'calls')}", "$text-muted"))
     return Content.assemble(*parts)
 
 

@@ -100,12 +100,19 @@ def blocked_columns() -> tuple[Column, ...]:
     )
 
 
+def _why(finding: Finding) -> str:
+    """Why, in few words: the operator stands beside them."""
+    if finding.code == "unsupported-op":
+        return f"{word('unsupported')}{finding.values.get('near') or ''}"
+    return str(finding.values.get("reason") or finding.title)
+
+
 def blocked_rows(findings: Sequence[Finding]) -> dict[str, list[Any]]:
     """One row a finding: all nodes of one operator that are refused for one reason."""
     return {
         "op": [printable(str(one.values.get("op", ""))) for one in findings],
         "count": [one.values.get("count", 1) for one in findings],
         "node": [printable(one.where.node or "") for one in findings],
-        "reason": [printable(str(one.values.get("reason") or one.title)) for one in findings],
+        "reason": [printable(_why(one)) for one in findings],
         "nearest": [printable(one.advice[0] if one.advice else "") for one in findings],
     }

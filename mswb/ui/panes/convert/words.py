@@ -96,10 +96,12 @@ _WORDS = {
         "Enter 或 c 转换，d 查看内容，L 检查 MindIR。",
     ),
     "foot other": ("d shows what is known of it.", "d 查看已知信息。"),
-    "foot result": ("Enter shows the result, c converts again", "Enter 查看结果，c 重新转换"),
+    "foot result": ("Enter: result, c: again", "Enter：结果，c：重新转换"),
     "details": ("details", "详情"),
     "command": ("Command", "命令"),
+    "call": ("call", "次调用"),
     "calls": ("calls", "次调用"),
+    "unsupported": ("it is not supported", "不支持"),
 }
 
 

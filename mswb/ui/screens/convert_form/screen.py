@@ -114,8 +114,6 @@ class ConvertForm(PacedModal["Asked | None"]):
     def show(self, state: FormState) -> None:
         """Draw a state."""
         self.state = state
-        if not self.is_mounted:
-            return
         problems = state.problems
         for row in self._rows():
             problem = problems.get(row.field)
@@ -135,8 +133,7 @@ class ConvertForm(PacedModal["Asked | None"]):
         _update(self.query_one("#convert-command", Static), command_text(self.state, self.size.width - 2))
 
     def on_resize(self, event: events.Resize) -> None:
-        if self.is_mounted and self.query("#convert-command"):
-            self._show_around()
+        self._show_around()
 
     def _rows(self) -> Iterator[FieldRow]:
         return iter(self.query(FieldRow).results(FieldRow))
