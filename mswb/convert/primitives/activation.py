@@ -14,7 +14,7 @@ import numpy as np
 from mswb.convert.graph import Array, Value
 from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
-from mswb.convert.primitives.kernels import FLOATS, HALVES, KERNELS, SINGLE, formula, run, single, where
+from mswb.convert.primitives.kernels import KERNELS, SINGLE, formula, run, single, where
 from mswb.convert.primitives.operands import number, tensor
 from mswb.convert.primitives.transcendental import expm1, log1p
 from mswb.convert.program import Call
@@ -112,18 +112,8 @@ def _hard(b: OnnxBuilder, x: Value) -> Value:
     return run(b, "Div", clip(b, run(b, "Add", x, 3), 0, 6), 6)
 
 
-def _hard_sigmoid(b: OnnxBuilder, x: Value, call: Call) -> Value:
-    return _hard(b, _fraction(x))
-
-
 def _hard_swish(b: OnnxBuilder, x: Value, call: Call) -> Value:
-    return where(b, run(b, "Less", _fraction(x), -3), 0, b.op("Mul", x, _hard(b, x)))
-
-
-def _fraction(x: Value) -> Value:
-    if x.dtype not in (*FLOATS, *HALVES):
-        raise Refused(f"of {x.dtype} MindSpore rounds it in the middle")
-    return x
+    return where(b, run(b, "Less", x, -3), 0, b.op("Mul", x, _hard(b, x)))
 
 
 def _tanh_gelu(b: OnnxBuilder, x: Value, call: Call) -> Value:
@@ -346,7 +336,7 @@ _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     "GeLU": _GELU,
     "GeluExt": (formula(_gelu_ext), _of(_np_gelu_ext)),
     "HShrink": (formula(_hard_shrink), _of(_np_hard_shrink)),
-    "HSigmoid": (formula(_hard_sigmoid), _of(lambda x, call: _np_hard(x))),
+    "HSigmoid": (formula(lambda b, x, call: _hard(b, x)), _of(lambda x, call: _np_hard(x))),
     "HSwish": (formula(_hard_swish), _of(lambda x, call: np.where(x < -3, 0, x * _np_hard(x)))),
     "Hardtanh": (_hard_tanh, _of(lambda x, c: _np_clip(x, number(c, "min_val", -1), number(c, "max_val", 1)))),
     "LeakyReLUExt": (formula(_leaky), _of(_np_leaky)),

@@ -120,6 +120,8 @@ def formula(make: Formula) -> Callable[[Call, OnnxBuilder], Value]:
         given = call.input(0)
         if not isinstance(given, Value):
             raise Refused("its input 0 is no tensor")
+        if given.dtype in INTEGERS or given.dtype == "bool":
+            raise Refused(f"of {given.dtype} MindSpore rounds it in the middle")
         return b.cast(make(b, single(b, given), call), given.dtype)
 
     return lower
