@@ -117,20 +117,23 @@ def _is_open(text: str) -> bool:
 
 
 @click.group(cls=ConvertGroup, invoke_without_command=True)
-@click.option("--input_file", metavar="ONNX", help="The model to convert.")
-@click.option("--output_file", default="", help="The file to write; beside the input, as .mindir, unless given.")
+@click.option("--input_file", metavar="MODEL", help="The model to convert: ONNX to MindIR, MindIR to ONNX.")
+@click.option("--output_file", default="", help="The file to write; beside the input unless given.")
 @click.option("--input_format", type=_choice("NCHW", "NHWC"), default="NCHW", show_default=True,
               help="NHWC: inputs and outputs of four dimensions are transposed at the edges of the graph.")  # fmt: skip
-@click.option("--output_format", type=_choice("MINDIR", "ONNX"), default="MINDIR", show_default=True)
-@click.option("--to_onnx", is_flag=True, help="MindIR to ONNX (a later version).")
-@click.option("--precision_mode", type=_choice("FP32", "FP16", "MIXED"), default="FP32", show_default=True)
+@click.option("--output_format", type=_choice("MINDIR", "ONNX"), help="What the input is not, unless given.")
+@click.option("--to_onnx", is_flag=True, help="The same as --output_format ONNX.")
+@click.option("--precision_mode", type=_choice("FP32", "FP16", "MIXED", "ALL"), default="FP32", show_default=True,
+              help="MIXED: float16 but where that loses much. ALL: a file in each, and their errors.")  # fmt: skip
 @click.option("--input_shape", multiple=True, metavar="NAME:[SIZES]",
               help='Sizes of inputs, such as "input:[1,3,224,224]"; others stay as they are.')  # fmt: skip
 @click.option("--custom_op_config", default="", metavar="JSON",
               help="""Attributes of operators or nodes: '{"BatchNorm": {"epsilon": 1e-5}}'.""")  # fmt: skip
 @click.option("--freeze", multiple=True, metavar="NAME=VALUE", help="Make an input a constant: a value, or a file.npy.")
 @click.option("--verify", is_flag=True, help="Run both models on new inputs, and compare every operator.")
-@click.option("--reference", default="", metavar="ONNX", help="With --verify of a MindIR file: what it was made from.")
+@click.option(
+    "--reference", default="", metavar="MODEL", help="With --verify: the model that the input is compared with."
+)
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs of --verify.")
 @click.option("--inputs", default="", metavar="FILE.npz", help="Inputs for --verify, an array for each by name.")
 @click.option("--threshold", type=float, metavar="ERROR",
@@ -142,10 +145,11 @@ def _is_open(text: str) -> bool:
 @output.format_option
 @click.pass_context
 def convert(ctx: click.Context, /, input_file: str | None, **options: Any) -> int | None:
-    """Convert an ONNX model to MindIR; check a MindIR model; look into both. All without MindSpore.
+    """Convert ONNX to MindIR and MindIR to ONNX; check a MindIR model; look into both. All without MindSpore.
 
     \b
     mswb convert --input_file net.onnx --output_file net.mindir
+    mswb convert --input_file net.mindir --to_onnx --precision_mode MIXED
 
     Everything that can't be converted is listed at once, with exit code 1, and no file is written.
     """

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mswb import __version__
 from mswb.cli import output
 from mswb.cli.doctor import human_bytes
 from mswb.convert.facts import ValueFacts, plain, value_text
 from mswb.files.safety import printable
-from mswb.findings import Finding, language, stop
+from mswb.findings import Finding, language
 
 if TYPE_CHECKING:
     from mswb.convert.conversion import Done
@@ -43,6 +42,9 @@ WORDS: dict[str, dict[str, str]] = {
 }
 
 
+TITLES = {"onnx": "ONNX", "mindir": "MindIR"}
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The options of the command as they were given; ``output_file`` is "" when it was not."""
@@ -50,7 +52,7 @@ class Options:
     input_file: str
     output_file: str = ""
     input_format: str = "NCHW"
-    output_format: str = ""
+    output_format: str | None = None
     to_onnx: bool = False
     precision_mode: str = "FP32"
     input_shape: tuple[str, ...] = ()
@@ -77,36 +79,58 @@ def run(options: Options) -> int:
     from mswb.cli import convert_verify
     from mswb.convert import adjust, conversion
 
-    _refuse_later(options)
+    kind = conversion.kind_of(options.input_file)
+    direction = _direction(options, kind)
     check_reports(options)
     tell(options, "convert")
+    if not direction:
+        return convert_verify.compare_files(options, kind)
     overrides = adjust.parse_overrides(options.custom_op_config) if options.custom_op_config else {}
     shapes, frozen = adjust.parse_shapes(options.input_shape), adjust.parse_frozen(options.freeze)
-    if conversion.kind_of(options.input_file) != "onnx":
-        if options.verify and not options.output_file:
-            return convert_verify.compare_files(options)
-        raise _later("converting a MindIR model")
+    if direction == "onnx":
+        from mswb.cli import convert_onnx
+
+        return convert_onnx.run(options, shapes, overrides, frozen)
     target = options.output_file or conversion.beside(options.input_file)
-    if os.path.exists(target) and os.path.samefile(options.input_file, target):
-        raise adjust.usage("the output would overwrite the input", "give another --output_file")
+    check_target(options.input_file, target)
     request = conversion.Request(options.input_file, target, options.input_format.upper(), shapes, overrides, frozen)
     return finish(conversion.perform(request), options)
 
 
-def _refuse_later(options: Options) -> None:
-    """What comes with a later version is said before anything is read or written."""
-    target = options.output_file.lower()
+def _direction(options: Options, kind: str) -> str:
+    """What is to be written, "onnx" or "mindir"; "" when a file, or two of them, are only to be verified.
+
+    Raises:
+        MswbError: ``usage``: the input is of that kind already.
+    """
+    from mswb.convert.adjust import usage
+
+    name, form = options.output_file.lower(), (options.output_format or "").upper()
     asked = {
-        "writing ONNX": options.to_onnx or options.output_format.upper() == "ONNX" or target.endswith(".onnx"),
-        f"--precision_mode {options.precision_mode.upper()}": options.precision_mode.upper() != "FP32",
+        "onnx": options.to_onnx or form == "ONNX" or name.endswith(".onnx"),
+        "mindir": form == "MINDIR" or name.endswith(".mindir"),
     }
-    for what, is_asked in asked.items():
-        if is_asked:
-            raise _later(what)
+    if options.to_onnx and asked["mindir"]:
+        raise usage("--to_onnx and an output in MindIR exclude each other", "leave one of them away")
+    if options.verify and not options.output_file and not asked["onnx"] and (kind == "mindir" or options.reference):
+        return ""
+    other = {"onnx": "mindir", "mindir": "onnx"}[kind]
+    if asked[kind] and not asked[other]:
+        title = TITLES[kind]
+        raise usage(f"{options.input_file} is {title} already", f"name an output in {TITLES[other]}, or none")
+    return other
 
 
-def _later(what: str) -> Exception:
-    return stop("convert-later", values={"version": __version__, "what": what})
+def check_target(source: str, target: str) -> None:
+    """See that the result does not take the place of the input.
+
+    Raises:
+        MswbError: ``usage``.
+    """
+    from mswb.convert.adjust import usage
+
+    if os.path.exists(target) and os.path.samefile(source, target):
+        raise usage("the output would overwrite the input", "give another --output_file")
 
 
 def finish(done: Done, options: Options) -> int:
@@ -198,12 +222,12 @@ def _operators(done: Done) -> list[dict[str, Any]]:
 
 
 def _show(done: Done, options: Options) -> None:
+    from mswb.convert.conversion import edges_of
+
     out, words = output.console(), WORDS[language()]
     source = output.short_path(done.request.source)
     if not done.ok:
-        out.print(printable(words["refused"].format(source=source)), style="bold red")
-        output.show_findings([_with_nodes(one) for one in done.findings if one.severity == "error"], lang=language())
-        _show_notes([one for one in done.findings if one.severity != "error"])
+        show_refused(done.request.source, done.findings)
         return
     head = words["wrote"].format(
         target=output.short_path(done.request.target),
@@ -212,7 +236,7 @@ def _show(done: Done, options: Options) -> None:
         opset=done.converted.source.opset,
     )
     out.print(printable(head), style="bold green")
-    _show_edges(done, words)
+    show_edges(*edges_of(done))
     print()
     output.show_table(
         [words["count"], words["operator"]], [(f"{count:,}", name) for name, count in done.operators], right=(0,)
@@ -221,8 +245,16 @@ def _show(done: Done, options: Options) -> None:
     out.print(words["became"].format(calls=calls, kinds=len(done.primitives)))
     if options.verbose:
         print()
-        _show_nodes(done, words)
-    _show_notes(done.findings)
+        show_nodes(_operators(done))
+    show_notes(done.findings)
+
+
+def show_refused(source: str, findings: Sequence[Finding]) -> None:
+    """All that blocks a conversion."""
+    text = WORDS[language()]["refused"].format(source=output.short_path(source))
+    output.console().print(printable(text), style="bold red")
+    output.show_findings([_with_nodes(one) for one in findings if one.severity == "error"], lang=language())
+    show_notes([one for one in findings if one.severity != "error"])
 
 
 def _with_nodes(finding: Finding) -> Finding:
@@ -233,21 +265,19 @@ def _with_nodes(finding: Finding) -> Finding:
     return replace(finding, evidence="\n".join(nodes)) if len(nodes) > 1 else finding
 
 
-def _show_edges(done: Done, words: dict[str, str]) -> None:
-    from mswb.convert.conversion import edges_of
-
-    inputs, outputs = edges_of(done)
-    named: Sequence[tuple[str, ValueFacts]] = [
-        *((words["input"], value) for value in inputs),
-        *((words["output"], value) for value in outputs),
-    ]
+def show_edges(inputs: Sequence[ValueFacts], outputs: Sequence[ValueFacts]) -> None:
+    """Inputs and outputs with their types."""
+    words = WORDS[language()]
+    named = [*((words["input"], value) for value in inputs), *((words["output"], value) for value in outputs)]
     output.show_table(["", ""], [(word, value_text(value)) for word, value in named])
 
 
-def _show_nodes(done: Done, words: dict[str, str]) -> None:
+def show_nodes(operators: Sequence[Mapping[str, Any]]) -> None:
+    """Every node of a report, with its result."""
+    words = WORDS[language()]
     rows = [
         (one["op"], one["node"], value_text(ValueFacts(one["output"], one["dtype"], _open(one["output_shape"]))))
-        for one in _operators(done)
+        for one in operators
     ]
     output.show_table([words["operator"], words["node"], words["result"]], rows)
 
@@ -256,7 +286,8 @@ def _open(shape: tuple[int | None, ...] | None) -> tuple[int | str, ...] | None:
     return None if shape is None else tuple("?" if size is None else size for size in shape)
 
 
-def _show_notes(findings: Sequence[Finding]) -> None:
+def show_notes(findings: Sequence[Finding]) -> None:
+    """Notes in a line each, then warnings with what to do."""
     warnings = [one for one in findings if one.severity != "note"]
     out = output.console()
     for one in findings:

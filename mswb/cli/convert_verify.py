@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mswb.cli.convert_model import Options as Request
     from mswb.convert.conversion import Done
+    from mswb.convert.onnx_conversion import Done as Written
     from mswb.convert.verification import Operator, Options, Verification
 
 MOST = 10
@@ -96,12 +97,30 @@ def of_conversion(done: Done, options: Request) -> Verification:
     from mswb.convert.verify import verify
 
     asked = done.request
-    wanted = replace(_wanted(options), frozen=asked.frozen, untouched=asked.layout == "NCHW" and not asked.overrides)
-    return verify(done.converted.source, asked.target, wanted)
+    untouched = asked.layout == "NCHW" and not asked.overrides
+    how = replace(wanted(options), frozen=asked.frozen, untouched=untouched)
+    return verify(done.converted.source, asked.target, how)
 
 
-def compare_files(options: Request) -> int:
+def of_written(done: Written, options: Request) -> Verification:
+    """Verify an ONNX file that a conversion wrote.
+
+    Raises:
+        MswbError: the inputs don't fit, or the interpreter that is named is none.
+    """
+    from dataclasses import replace
+
+    from mswb.convert.verify_written import verify_written
+
+    asked = done.request
+    return verify_written(asked.target, asked.source, replace(wanted(options), frozen=asked.frozen))
+
+
+def compare_files(options: Request, kind: str) -> int:
     """Verify a MindIR file against ``--reference``, or exact arithmetic without; tell of it, return the exit code.
+
+    Args:
+        kind: of the input: a file in ONNX is verified against a MindIR file.
 
     Raises:
         MswbError: a file can't be read.
@@ -109,11 +128,14 @@ def compare_files(options: Request) -> int:
     from mswb.cli.convert_model import write_reports
     from mswb.convert.verify import verify_files
     from mswb.convert.verify_alone import verify_alone
+    from mswb.convert.verify_written import verify_written
 
-    if options.reference:
-        found = verify_files(options.reference, options.input_file, _wanted(options))
+    if kind == "onnx":
+        found = verify_written(options.input_file, options.reference, wanted(options))
+    elif options.reference:
+        found = verify_files(options.reference, options.input_file, wanted(options))
     else:
-        found = verify_alone(options.input_file, _wanted(options))
+        found = verify_alone(options.input_file, wanted(options))
     told = {"input": options.input_file, "reference": options.reference or None, **found.as_json()}
     whole = output.report("convert", found.findings, **told)
     write_reports(whole, options)
@@ -124,7 +146,12 @@ def compare_files(options: Request) -> int:
     return exit_code(found)
 
 
-def _wanted(options: Request) -> Options:
+def wanted(options: Request) -> Options:
+    """What a verification is asked for.
+
+    Raises:
+        MswbError: ``interpreter-unusable``: the interpreter that is named is none.
+    """
     from mswb.cli.convert_model import tell
     from mswb.convert.verification import Options as Wanted
 

@@ -82,12 +82,15 @@ class Comparison:
     errors: Errors | None = None
 
 
-def compare(ours: Array, expected: Array, threshold: float | None = None) -> Comparison:
+def compare(ours: Array, expected: Array, threshold: float | None = None, half: str = "") -> Comparison:
     """Compare a result with what it should be.
 
     Args:
         threshold: the largest absolute error that passes, instead of the limits of the data type.
+        half: the data type by whose limits fractions are judged, whatever their own are.
     """
+    if half and ours.shape == expected.shape and all(one.dtype.name in LIMITS for one in (ours, expected)):
+        return compare_wide(ours, expected.astype(np.float64), LIMITS[half], threshold)
     if ours.dtype != expected.dtype or ours.shape != expected.shape:
         reason = f"{ours.dtype.name} {list(ours.shape)} instead of {expected.dtype.name} {list(expected.shape)}"
         return Comparison("failed", reason)

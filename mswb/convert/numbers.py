@@ -8,7 +8,7 @@ behind every operator, so that all of them take their inputs from outside, and r
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from onnx import NodeProto
 
 from mswb.convert import wire
-from mswb.convert.compare import Comparison, compare
+from mswb.convert.compare import LIMITS, Comparison, compare
 from mswb.convert.engines.child import EngineError
 from mswb.convert.engines.mindspore import MindSpore
 from mswb.convert.engines.ort import OnnxRuntime
@@ -30,6 +30,7 @@ from mswb.convert.mindir.writer import write
 from mswb.convert.onnx_check import needs
 from mswb.convert.onnx_model import OnnxModel
 from mswb.convert.pieces import Run, Store, runs
+from mswb.convert.program import noted, numpy_dtype
 from mswb.convert.tensor_stats import statistics
 from mswb.convert.verification import FAILED, INHERITED, NOT_COMPARED, PASSED, Operator, Options
 from mswb.convert.wire import InFile
@@ -77,12 +78,36 @@ def target(path: str) -> Target:
     with wire.open_source(path) as source:
         model = read(source)
     user = {one.key: one.value for one in model.user_info}
+    return Target(path, _placed(path, model), _names(user.get("mswb.node_map")))
+
+
+def fractions(graph: schema.Graph) -> Iterator[tuple[str, str]]:
+    """The data type that is noted of each result that is a fraction."""
+    for node in graph.node:
+        told = noted(node)
+        if len(node.output) == 1 and isinstance(told, tuple) and len(told) == 2 and told[0] in LIMITS:
+            yield node.output[0], told[0]
+
+
+def paired(source: OnnxModel, subject: Target) -> Target:
+    """The MindIR file with the names that fit: its own note of ONNX names, or that of a model made from it."""
+    if subject.model.graph is None:
+        return subject
+    ours, theirs = producers(subject.model.graph), {name for node in source.proto.graph.node for name in node.output}
+    told = {one.key: one.value for one in source.proto.metadata_props}
+    other = {onnx: name for name, onnx in reversed(_names(told.get("mswb.node_map")).items())}
+    return max(
+        (replace(subject, names=names) for names in (subject.names, other)),
+        key=lambda one: sum(name in theirs and mindir in ours for name, mindir in one.names.items()),
+    )
+
+
+def _names(text: str | None) -> dict[str, str]:
     try:
-        told = json.loads(user.get("mswb.node_map") or "{}")
+        told = json.loads(text or "{}")
     except ValueError:
-        told = {}
-    names = {str(name): str(ours) for name, ours in told.items()} if isinstance(told, dict) else {}
-    return Target(path, _placed(path, model), names)
+        return {}
+    return {str(one): str(other) for one, other in told.items()} if isinstance(told, dict) else {}
 
 
 def _placed(path: str, model: schema.Model) -> schema.Model:
@@ -114,6 +139,8 @@ class Numbers:
     distrusted: set[str] = field(default_factory=set)
     """Operators where onnxruntime differs from the reference evaluator and MindSpore agrees with the latter."""
     _tries: int = TRIES
+    _fractions: dict[str, str] = field(default_factory=dict)
+    """The data type of each fraction of the MindIR model, where the two may differ in it."""
 
     def operators(self, inputs: Mapping[str, Array], fed: Mapping[str, Array]) -> list[Operator]:
         """Measure every operator.
@@ -125,6 +152,7 @@ class Numbers:
         graph = self.target.model.graph
         assert graph is not None
         made = producers(graph)
+        self._fractions = dict(fractions(graph)) if self.options.half else {}
         found: list[Operator] = []
         known = dict(inputs)
         with TemporaryDirectory(dir=self.folder) as one, TemporaryDirectory(dir=self.folder) as other:
@@ -160,6 +188,11 @@ class Numbers:
         open_shape = (-1,) * array.ndim if shape is None or len(shape) != array.ndim else shape
         dims = tuple(-1 if size is None else size for size in open_shape)
         return schema.Tensor(dims=dims, data_type=NUMBERS[array.dtype.name], name=name)
+
+    def fitting(self, ours: str, array: Array) -> Array:
+        """A fraction in the data type that the MindIR model has it in."""
+        wanted = self._fractions.get(ours)
+        return array if wanted is None or array.dtype.name not in LIMITS else array.astype(numpy_dtype(wanted))
 
     def run(self, piece: Piece, arrays: Mapping[str, Array]) -> list[Array]:
         """Run a piece of the MindIR model.
@@ -274,6 +307,7 @@ class _Step:
             if array is None:
                 array = self.theirs.get(name)
             if ours in made and array is not None:
+                array = self.parent.fitting(ours, array)
                 given.setdefault(ours, self.parent.type_of(name, array))
                 arrays.setdefault(ours, array)
         try:
@@ -312,10 +346,10 @@ class _Step:
         return bool(found)
 
     def _compare(self, ours: Array, name: str) -> Comparison:
-        return compare(ours, self.expected[name], self.parent.options.threshold)
+        return compare(ours, self.expected[name], self.parent.options.threshold, self.parent.options.half)
 
     def _verdict(self, ours: Array, theirs: Array) -> str:
-        return compare(ours, theirs, self.parent.options.threshold).verdict
+        return compare(ours, theirs, self.parent.options.threshold, self.parent.options.half).verdict
 
     # -- what is told
 

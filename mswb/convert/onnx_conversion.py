@@ -4,8 +4,9 @@ operators come next, then the precision; what ONNX's own checker has seen is wri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import onnx
 from onnx import ModelProto, helper
@@ -16,7 +17,7 @@ from mswb.convert.facts import ValueFacts, plain
 from mswb.convert.graph import NUMBERS, Array
 from mswb.convert.mindir import lint, schema
 from mswb.convert.mindir.reader import read_file
-from mswb.convert.onnx_model import OnnxModel, every_node, load, type_of
+from mswb.convert.onnx_model import OnnxModel, every_node, load, type_of, types_of
 from mswb.convert.onnx_weights import Weights, without
 from mswb.convert.onnx_writer import write
 from mswb.convert.to_mindir import kept
@@ -189,6 +190,19 @@ def _changed(request: Request, proto: ModelProto, weights: Sequence[str]) -> lis
     return notes
 
 
+def with_frozen(source: schema.Model, inputs: Iterable[Array], frozen: Mapping[str, Array]) -> Iterator[Array]:
+    """What a MindIR model is fed when its conversion is fed this: in its order, with what was made a constant."""
+    names, rest = _names(source), iter(inputs)
+    held = {names.get(name, name): array for name, array in frozen.items()}
+    for value in source.graph.input if source.graph is not None else ():
+        name = names[value.name or ""]
+        dtype = schema.dtype_name(value.tensor[0].data_type) if value.tensor else ""
+        if name in held:
+            yield held[name].astype(dtype)
+        else:
+            yield from islice(rest, 1)
+
+
 # -- what is told of it
 
 
@@ -204,3 +218,11 @@ def _facts(value: onnx.ValueInfoProto) -> ValueFacts:
     dtype, shape = type_of(value)
     return ValueFacts(plain(value.name), dtype, None if shape is None else tuple("?" if size is None else size
                                                                                  for size in shape))  # fmt: skip
+
+
+def types_in(done: Done) -> dict[str, tuple[str, Sequence[int | None] | None]]:
+    """Data type and shape of each tensor of the model that was written, by name."""
+    if done.model is None:
+        return {}
+    inferred = onnx.shape_inference.infer_shapes(without(done.model, done.weights.keys()), data_prop=True)
+    return dict(types_of(inferred))

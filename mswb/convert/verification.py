@@ -29,6 +29,8 @@ class Options:
         threshold: the largest absolute error that passes, instead of the limits of each data type.
         frozen: inputs that the conversion made constants.
         untouched: the model is converted as it is in its file, so that onnxruntime can be asked about the file itself.
+        written: the ONNX model was made from the MindIR file, not the other way round.
+        half: "float16" or "bfloat16" when one side computes in it: fractions are judged by its limits then.
         shapes: how many shapes are tried when sizes are free.
         budget: bytes of intermediate results that are held at once.
         progress: told of each step: its name, how much is done, and of how much.
@@ -41,6 +43,8 @@ class Options:
     threshold: float | None = None
     frozen: Mapping[str, Array] = field(default_factory=dict)
     untouched: bool = False
+    written: bool = False
+    half: str = ""
     shapes: int = 3
     budget: int = 128 << 20
     limit_s: float = 600.0

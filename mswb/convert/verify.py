@@ -21,7 +21,8 @@ from mswb.convert.facts import plain
 from mswb.convert.graph import Array
 from mswb.convert.mindir import lint, schema
 from mswb.convert.mindir.reader import held, read_file
-from mswb.convert.numbers import RANDOM, Numbers, target
+from mswb.convert.numbers import RANDOM, Numbers, paired, target
+from mswb.convert.onnx_conversion import with_frozen
 from mswb.convert.onnx_model import OnnxModel, load
 from mswb.convert.to_mindir import kept
 from mswb.convert.verification import (
@@ -140,7 +141,7 @@ def _numbers(source: OnnxModel, mindir: str, options: Options) -> Verification:
             engine.start()
         except EngineError as problem:
             return without_numbers(mindir, f"{options.python}: {plain(str(problem))}")
-        numbers = Numbers(source, target(mindir), options, reference, engine, folder)
+        numbers = Numbers(source, paired(source, target(mindir)), options, reference, engine, folder)
         options.progress("reference", 0, 1)
         cases = _cases(numbers)
         results: list[dict[str, Array]] = []
@@ -159,7 +160,8 @@ def _numbers(source: OnnxModel, mindir: str, options: Options) -> Verification:
             again = [Case(case.inputs, _expected(numbers, case.inputs)[0]) for case in cases]
             outputs = _outputs(numbers, again, results)
         found += _findings(mindir, operators, outputs, numbers)
-        engines = {"reference": reference.title, "target": engine.title}
+        titles = (engine.title, reference.title) if options.written else (reference.title, engine.title)
+        engines = dict(zip(("reference", "target"), titles, strict=True))
         if numbers.evaluated:
             engines["evaluator"] = f"{EVALUATOR}: {', '.join(sorted(map(plain, numbers.evaluated)))}"
         errors = [FAILED for one in found if one.severity == "error"]
@@ -246,12 +248,15 @@ def _fed(numbers: Numbers, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The inputs by their names in MindIR: they stand in the same order."""
     graph = numbers.target.model.graph
     assert graph is not None
-    source, frozen = numbers.source, numbers.options.frozen
-    names = [one.name for one in given.declared(source.proto, [*source.weights, *frozen])]
-    if len(names) != len(graph.input):
+    source, options = numbers.source, numbers.options
+    names = [one.name for one in given.declared(source.proto, [*source.weights, *options.frozen])]
+    arrays = [inputs[name] for name in names]
+    if options.written:
+        arrays = list(with_frozen(numbers.target.model, arrays, options.frozen))
+    if len(arrays) != len(graph.input):
         values = {"reason": f"the MindIR file has {len(graph.input)} inputs and the ONNX model {len(names)}"}
         raise stop("verify-inputs", where=Where(file=numbers.target.path), values=values)
-    return {value.name or "": inputs[name] for value, name in zip(graph.input, names, strict=True)}
+    return {value.name or "": array for value, array in zip(graph.input, arrays, strict=True)}
 
 
 def _results(numbers: Numbers, case: Case) -> dict[str, Array]:
@@ -269,9 +274,9 @@ def _results(numbers: Numbers, case: Case) -> dict[str, Array]:
 
 def _outputs(numbers: Numbers, cases: Sequence[Case], results: Sequence[Mapping[str, Array]]) -> list[Output]:
     """The outputs of the file as it is, compared; what depends on chance is left out."""
-    chance = _by_chance(numbers.source)
+    chance, options = _by_chance(numbers.source), numbers.options
     return [
-        Output(plain(name), number, compare(array, case.expected[name], numbers.options.threshold))
+        Output(plain(name), number, compare(array, case.expected[name], options.threshold, options.half))
         for number, (case, found) in enumerate(zip(cases, results, strict=False))
         for name, array in found.items()
         if name in case.expected and name not in chance
