@@ -132,6 +132,13 @@ CASES: dict[str, tuple[str, Sequence[Sequence[Any]]]] = {
         "i = Constant <value_ints=[2]> () d = Constant <value_ints=[-1]> () y = Slice(x, s, e, i, d)}",
         [(x,) for x in X3],
     ),
+    "slice that turns an axis and cuts another": (
+        "(float[a,3,4] x) => (y, z) {s = Constant <value_ints=[-1,1]> () "
+        "e = Constant <value_ints=[-9223372036854775808,3]> () i = Constant <value_ints=[1,2]> () "
+        "d = Constant <value_ints=[-1,1]> () y = Slice(x, s, e, i, d) "
+        "j = Constant <value_ints=[0,1]> () z = Slice(x, s, e, j, d)}",
+        [(_of(2, 3, 4),), (_of(3, 3, 4),)],
+    ),
     "slice back from behind the end": (
         "(float[a,b,c] x) => (y) {s = Constant <value_ints=[4]> () e = Constant <value_ints=[0]> () "
         "i = Constant <value_ints=[1]> () d = Constant <value_ints=[-1]> () y = Slice(x, s, e, i, d)}",

@@ -180,8 +180,23 @@ def _sure(value: Value, axis: int, start: int, _: int, step: int) -> bool:
     return value.shape is None or value.shape[axis] is not None or step > 0 or start < 0 or start >= _FAR
 
 
+def _turns(value: Value, axis: int, start: int, stop: int, step: int) -> bool:
+    """Whether a slice is the whole axis from its last element to the first."""
+    size = None if value.shape is None else value.shape[axis]
+    if size is None:
+        return step == -1 and (start == -1 or start >= _FAR) and stop <= -_FAR
+    return step == -1 and size > 1 and len(range(size)[start:stop:step]) == size
+
+
 def _strided(b: Builder, value: Value, rows: Mapping[int, Sequence[int]]) -> Value:
-    """Several axes cut by numbers that are known; a bit of a mask stands for "as far as it goes"."""
+    """Several axes cut by numbers that are known; a bit of a mask stands for "as far as it goes".
+
+    Axes that are only turned around go first: where just one axis changes its size, MindSpore's kernel cuts that one
+    and leaves the others as they are.
+    """
+    turned = {axis: row for axis, row in rows.items() if _turns(value, axis, *row)}
+    if 0 < len(turned) < len(rows):
+        return _strided(b, _strided(b, value, turned), {axis: rows[axis] for axis in rows.keys() - turned.keys()})
     sizes = list(value.shape or ())
     rank = len(sizes)
     begin, end, stride = [0] * rank, [0] * rank, [1] * rank
