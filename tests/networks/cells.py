@@ -39,3 +39,11 @@ def cell(*inputs: Given) -> Callable[[type[nn.Cell]], type[nn.Cell]]:
         return one
 
     return add
+
+
+class Model(nn.Cell):
+    """A model as it is after training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_train(False)

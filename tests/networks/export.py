@@ -22,7 +22,18 @@ import numpy as np
 
 from tests.networks.catalogue import NETWORKS, Given, Network
 
-MODULES = ("layers", "functions", "tensors", "control", "models")
+MODULES = (
+    "layers",
+    "arithmetic",
+    "arrays",
+    "functional",
+    "tensors",
+    "control",
+    "models",
+    "transformers",
+    "losses",
+    "rare",
+)
 
 
 def chosen(words: Sequence[str], after: str = "") -> list[Network]:
