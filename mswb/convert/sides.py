@@ -52,8 +52,8 @@ class Models:
     """The two models of a conversion, each read when it is first asked.
 
     Args:
-        onnx: the ONNX file.
-        mindir: the MindIR file.
+        onnx: the ONNX file; "" where there is none.
+        mindir: the MindIR file, the same.
     """
 
     def __init__(self, onnx: str, mindir: str) -> None:
@@ -67,10 +67,11 @@ class Models:
             MswbError: a file can't be read (any more).
         """
         found = self._nodes.get(output) or self._named.get(node)
-        inputs = [plain(name) for name in found.input] if found is not None else []
-        calls = self._calls(self._names.get(output, output), {self._names.get(name, name) for name in inputs})
-        if not calls:
-            calls = [one for one in self._graph.node if plain(name_of(one)) in (node, output)]
+        if found is not None:
+            inputs = {self._names.get(name, name) for name in map(plain, found.input)}
+            calls = self._calls(self._names.get(output, output), inputs)
+        else:
+            calls = [one for one in self._graph.node if node == plain(name_of(one)) or output in map(plain, one.output)]
         listed = [self._call(one) for one in calls[:MOST_CALLS]]
         return Sides(None if found is None else self._onnx(found), tuple(listed), max(0, len(calls) - MOST_CALLS))
 
@@ -83,15 +84,19 @@ class Models:
 
     @cached_property
     def _nodes(self) -> Mapping[str, Any]:
+        if not self._onnx_path:
+            return {}
         return {plain(name): node for node in self._source.proto.graph.node for name in node.output if name}
 
     @cached_property
     def _named(self) -> Mapping[str, Any]:
+        if not self._onnx_path:
+            return {}
         return {plain(node.name): node for node in self._source.proto.graph.node if node.name}
 
     @cached_property
     def _model(self) -> schema.Model:
-        return read_file(self._mindir_path)
+        return read_file(self._mindir_path) if self._mindir_path else schema.Model()
 
     @cached_property
     def _scope(self) -> Scope:
@@ -106,6 +111,8 @@ class Models:
         """MindIR name of each ONNX tensor."""
         from mswb.convert.numbers import target
 
+        if not self._mindir_path:
+            return {}
         return {plain(name): ours for name, ours in target(self._mindir_path).names.items()}
 
     def _calls(self, output: str, inputs: set[str]) -> list[Node]:

@@ -47,9 +47,16 @@ def test_a_mindir_node_is_found_by_its_own_name(tmp_path: Path) -> None:
     source = saved(model_of(NET), tmp_path, "net.onnx")
     models = Models(str(source), str(REAL / "conv.mindir"))
     name = "116_52_mindspore_nn_layer_container_SequentialCell_construct_53:output:3"
-    found = models.of(name, "nothing of this name")
-    assert found.onnx is None and found.mindir[-1].op == "Conv2D"
-    assert dict(found.mindir[-1].attributes)["pad_mode"] == "same"
+    for one in (models, Models("", str(REAL / "conv.mindir"))):
+        for node, output in ((name, "nothing of this name"), ("Conv2D-op0", name)):
+            found = one.of(node, output)
+            assert found.onnx is None and [call.op for call in found.mindir] == ["Conv2D"]
+            assert dict(found.mindir[0].attributes)["pad_mode"] == "same"
+
+
+def test_without_a_mindir_there_is_one_side(tmp_path: Path) -> None:
+    found = Models(str(saved(model_of(NET), tmp_path, "net.onnx")), "").of("", "c")
+    assert found.onnx is not None and found.onnx.op == "Conv" and found.mindir == ()
 
 
 def test_a_file_that_has_gone_is_an_error(models: Models, tmp_path: Path) -> None:

@@ -185,6 +185,7 @@ class ResultView(Container):
             "convert": work.status != "running",
             "export": work.report is not None and work.status == "done",
             "findings": bool(work.findings),
+            "fix": work.verdict == "failed" and bool(work.models[1]) and work.report is not None,
             "details": self.table.cursor_row is not None,
             "copy_details": self.table.cursor_row is not None,
             "bad": any(one["verdict"] in ("failed", "inherited") for one in work.operators),
@@ -236,6 +237,10 @@ class ResultView(Container):
     def action_export(self) -> None:
         """Write the report."""
         self.post_message(self.Asked("export"))
+
+    def action_fix(self) -> None:
+        """Find the operators that must not be in half precision."""
+        self.post_message(self.Asked("fix"))
 
     def action_stop(self) -> None:
         """Stop it."""

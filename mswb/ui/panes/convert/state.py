@@ -52,12 +52,13 @@ class Work:
 
     @property
     def models(self) -> tuple[str, str]:
-        """The ONNX file and the MindIR file."""
+        """The ONNX file and the MindIR file; "" where there is none."""
         told = self.report or {}
-        first = told.get("reference") or told.get("input") or self.values.get(INPUT, "")
-        second = told.get("input") if told.get("reference") else told.get("output") or self.values.get(OUTPUT, "")
-        one, other = (os.path.join(self.folder, str(path or "")) for path in (first, second))
-        return (other, one) if other.lower().endswith(".onnx") else (one, other)
+        named = (*(told.get(key) for key in ("input", "output", "reference")), self.values.get(INPUT),
+                 self.values.get(OUTPUT))  # fmt: skip
+        paths = [os.path.join(self.folder, str(path)) for path in named if path]
+        onnx = next((path for path in paths if path.lower().endswith(".onnx")), "")
+        return onnx, next((path for path in paths if path.lower().endswith(".mindir")), "")
 
 
 @dataclass(frozen=True, slots=True)
