@@ -38,13 +38,17 @@ _TRUTHS = frozenset(
 """What answers with a bool."""
 RIGHT: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(["ACos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cos", "Cosh", "Sin", "Sinh", "Tan"], FLOATS),
-    **dict.fromkeys(["Ceil", "Div", "Erf", "Exp", "Expm1", "Floor", "Log", "Log1p", "Reciprocal", "Rint"], FLOATS),
+    **dict.fromkeys(["Ceil", "Div", "Erf", "Exp", "Expm1", "Floor", "Log1p", "Reciprocal", "Rint"], FLOATS),
     **dict.fromkeys(["Sigmoid", "Sqrt"], FLOATS),
     "Abs": (*SIGNED, "uint8", *FLOATS),
     "Add": NUMBERS,
     "FloorMod": ("int8", "int16", "int32", "uint8"),
     "Invert": INTEGERS,
     "LeftShift": INTEGERS,
+    "Log": (
+        "float16",
+        "float64",
+    ),  # of single precision it is some units off, which a Floor behind it makes a whole one
     "Maximum": ("bool", *SIGNED, "uint8", "uint32", "uint64", *FLOATS),
     "Minimum": NUMBERS,
     "Neg": NUMBERS,
