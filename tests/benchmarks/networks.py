@@ -33,7 +33,7 @@ class Outcome:
     """How one network went.
 
     Attributes:
-        state: right; loose (onnxruntime gives the right values, and the checker rejects the file); wrong (other values);
+        state: right; loose (onnxruntime gives the right values, the checker rejects the file); wrong (other values);
             invalid (onnxruntime rejects the file); refused (with the reason); error (the conversion raised); crash (the
             process died).
     """
