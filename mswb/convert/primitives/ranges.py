@@ -127,11 +127,10 @@ def _filled(fill: Callable[[Call], Any], shape: str) -> tuple[Lower, Compute]:
 
 
 def _filled_kind(call: Call, value: Any) -> str:
-    if call.op.startswith("New"):
-        first = call.input(0)
-        return at.dtype_of(call, first.dtype if isinstance(first, Value) else first.dtype.name)
-    own = _kind([value]) if isinstance(value, (Value, np.ndarray, float)) else "float32"
-    return at.dtype_of(call, value.dtype if isinstance(value, Value) else own)
+    """That of the first input, of the number where it is a tensor, else float32."""
+    giver = call.input(0) if call.op.startswith("New") else value
+    own = giver.dtype if isinstance(giver, Value) else giver.dtype.name if isinstance(giver, np.ndarray) else "float32"
+    return at.dtype_of(call, own)
 
 
 def _new_full(call: Call) -> Any:
