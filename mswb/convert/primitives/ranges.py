@@ -127,10 +127,13 @@ def _filled(fill: Callable[[Call], Any], shape: str) -> tuple[Lower, Compute]:
 
 
 def _filled_kind(call: Call, value: Any) -> str:
-    """That of the first input, of the number where it is a tensor, else float32."""
+    """That of the first input, of the number that fills, else float32."""
     giver = call.input(0) if call.op.startswith("New") else value
-    own = giver.dtype if isinstance(giver, Value) else giver.dtype.name if isinstance(giver, np.ndarray) else "float32"
-    return at.dtype_of(call, own)
+    if isinstance(giver, (Value, np.ndarray)):
+        return at.dtype_of(call, giver.dtype if isinstance(giver, Value) else giver.dtype.name)
+    return at.dtype_of(
+        call, {bool: "bool", int: "int64"}.get(type(giver), "float32") if "Fill" in call.op else "float32"
+    )
 
 
 def _new_full(call: Call) -> Any:
