@@ -91,9 +91,13 @@ def run(options: Options) -> int:
         from mswb.cli import convert_onnx
 
         return convert_onnx.run(options, shapes, overrides, frozen)
+    mode = options.precision_mode.upper()
+    if mode == "ALL":
+        raise adjust.usage("--precision_mode ALL is for MindIR to ONNX", "choose FP32, FP16 or MIXED")
     target = options.output_file or conversion.beside(options.input_file)
     check_target(options.input_file, target)
-    request = conversion.Request(options.input_file, target, options.input_format.upper(), shapes, overrides, frozen)
+    layout = options.input_format.upper()
+    request = conversion.Request(options.input_file, target, layout, shapes, overrides, frozen, mode)
     return finish(conversion.perform(request), options)
 
 
@@ -193,6 +197,7 @@ def report(done: Done) -> dict[str, Any]:
         "bytes_written": done.bytes_written,
         "opset": done.converted.source.opset,
         "input_format": done.request.layout,
+        "precision_mode": done.request.mode,
         "operator_counts": [{"op": name, "count": count} for name, count in done.operators],
         "primitives": [{"op": name, "count": count} for name, count in done.primitives],
         "operators": _operators(done) if done.ok else [],

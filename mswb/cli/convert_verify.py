@@ -94,12 +94,12 @@ def of_conversion(done: Done, options: Request) -> Verification:
     """
     from dataclasses import replace
 
-    from mswb.convert.verify import verify
+    from mswb.convert.verify_written import verify_made
 
     asked = done.request
     untouched = asked.layout == "NCHW" and not asked.overrides
     how = replace(wanted(options), frozen=asked.frozen, untouched=untouched)
-    return verify(done.converted.source, asked.target, how)
+    return verify_made(done.reference, asked.target, how)
 
 
 def of_written(done: Written, options: Request) -> Verification:
@@ -126,14 +126,13 @@ def compare_files(options: Request, kind: str) -> int:
         MswbError: a file can't be read.
     """
     from mswb.cli.convert_model import write_reports
-    from mswb.convert.verify import verify_files
     from mswb.convert.verify_alone import verify_alone
-    from mswb.convert.verify_written import verify_written
+    from mswb.convert.verify_written import verify_pair
 
     if kind == "onnx":
-        found = verify_written(options.input_file, options.reference, wanted(options))
+        found = verify_pair(options.input_file, options.reference, wanted(options))
     elif options.reference:
-        found = verify_files(options.reference, options.input_file, wanted(options))
+        found = verify_pair(options.reference, options.input_file, wanted(options))
     else:
         found = verify_alone(options.input_file, wanted(options))
     told = {"input": options.input_file, "reference": options.reference or None, **found.as_json()}

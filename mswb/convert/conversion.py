@@ -8,19 +8,21 @@ import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from onnx import ModelProto
 
-from mswb.convert import adjust, layout, to_mindir, wire
+from mswb.convert import adjust, layout, precise_weights, to_mindir, wire
 from mswb.convert.facts import ValueFacts, by_count, plain
 from mswb.convert.graph import Array
 from mswb.convert.mindir import lint, schema
 from mswb.convert.mindir.reader import refuse_others
 from mswb.convert.onnx_check import OLDEST
-from mswb.convert.onnx_model import every_node, type_of
-from mswb.findings import Finding, Where, make
+from mswb.convert.onnx_model import OnnxModel, every_node, load, type_of
+from mswb.findings import Finding, Where, make, stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Request:
         shapes: sizes of inputs by name; None for one that stays open.
         overrides: attributes by operator or node.
         frozen: inputs that become constants.
+        mode: the precision: FP32 leaves the model's own, FP16 and MIXED make it half.
     """
 
     source: str
@@ -40,6 +43,7 @@ class Request:
     shapes: Mapping[str, adjust.Sizes] = field(default_factory=dict)
     overrides: adjust.Overrides = field(default_factory=dict)
     frozen: Mapping[str, Array] = field(default_factory=dict)
+    mode: str = "FP32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,11 @@ class Done:
         bytes_written: of the file; 0 when something is blocked and there is none.
         operators: those of the source, by count.
         findings: errors when it is blocked, else notes and warnings.
+        reference: the model with the changes that were asked for, in its own precision.
     """
 
     request: Request
+    reference: OnnxModel
     converted: to_mindir.Converted
     bytes_written: int
     operators: tuple[tuple[str, int], ...]
@@ -98,13 +104,36 @@ def perform(request: Request) -> Done:
         operators.extend(_title(node) for node in every_node(proto.graph.node))
         notes.extend(_prepared(request, proto, weights))
 
-    with ThreadPoolExecutor(1) as beside_it:  # hashing lets the conversion have the interpreter
+    with ExitStack() as stack:
+        beside_it = stack.enter_context(ThreadPoolExecutor(1))  # hashing lets the conversion have the interpreter
         digest = beside_it.submit(_sha256, request.source)
-        converted = to_mindir.convert(request.source, to_mindir.Options(frozen=request.frozen), prepare)
+        reference = load(request.source, to_mindir.kept(), prepare)
+        source, told = _precise(reference, request, stack)
+        converted = to_mindir.convert_model(source, to_mindir.Options(frozen=request.frozen))
         if converted.model is not None:
             made_from = schema.Entry(key="mswb.source_sha256", value=digest.result())
             model = replace(converted.model, user_info=(*converted.model.user_info, made_from))
             converted = replace(converted, model=model)
+        return _written(request, reference, converted, operators, [*notes, *told])
+
+
+def _precise(model: OnnxModel, request: Request, stack: ExitStack) -> tuple[OnnxModel, Sequence[Finding]]:
+    """The model in the precision that is asked for; what is converted of its weights waits beside the target."""
+    if request.mode == "FP32":
+        return model, ()
+    folder = os.path.dirname(os.path.abspath(request.target))
+    try:
+        apart = stack.enter_context(TemporaryDirectory(dir=folder, prefix=".mswb-"))
+        return precise_weights.in_precision(model, request.mode, os.path.join(apart, "weights"))
+    except OSError as problem:
+        raise stop("path-unwritable", values={"path": request.target, "reason": problem.strerror}) from None
+
+
+def _written(
+    request: Request, reference: OnnxModel, converted: to_mindir.Converted, operators: Sequence[str],
+    notes: list[Finding],
+) -> Done:  # fmt: skip
+    """Write what was converted, unless something is blocked."""
     problems = [*converted.findings]
     if converted.model is not None:
         problems += lint.findings(request.target, converted.model)
@@ -113,7 +142,7 @@ def perform(request: Request) -> Done:
         notes.append(make("opset-raised", where=Where(file=request.source), values=values))
     blocked = converted.model is None or any(one.severity == "error" for one in problems)
     written = 0 if blocked else to_mindir.save(converted, request.target)
-    return Done(request, converted, written, by_count(operators), (*problems, *notes))
+    return Done(request, reference, converted, written, by_count(operators), (*problems, *notes))
 
 
 def _sha256(path: str) -> str:

@@ -8,7 +8,7 @@ behind every operator, so that all of them take their inputs from outside, and r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,7 +30,7 @@ from mswb.convert.mindir.writer import write
 from mswb.convert.onnx_check import needs
 from mswb.convert.onnx_model import OnnxModel
 from mswb.convert.pieces import Run, Store, runs
-from mswb.convert.program import noted, numpy_dtype
+from mswb.convert.program import numpy_dtype
 from mswb.convert.tensor_stats import statistics
 from mswb.convert.verification import FAILED, INHERITED, NOT_COMPARED, PASSED, Operator, Options
 from mswb.convert.wire import InFile
@@ -79,14 +79,6 @@ def target(path: str) -> Target:
         model = read(source)
     user = {one.key: one.value for one in model.user_info}
     return Target(path, _placed(path, model), _names(user.get("mswb.node_map")))
-
-
-def fractions(graph: schema.Graph) -> Iterator[tuple[str, str]]:
-    """The data type that is noted of each result that is a fraction."""
-    for node in graph.node:
-        told = noted(node)
-        if len(node.output) == 1 and isinstance(told, tuple) and len(told) == 2 and told[0] in LIMITS:
-            yield node.output[0], told[0]
 
 
 def paired(source: OnnxModel, subject: Target) -> Target:
@@ -139,8 +131,6 @@ class Numbers:
     distrusted: set[str] = field(default_factory=set)
     """Operators where onnxruntime differs from the reference evaluator and MindSpore agrees with the latter."""
     _tries: int = TRIES
-    _fractions: dict[str, str] = field(default_factory=dict)
-    """The data type of each fraction of the MindIR model, where the two may differ in it."""
 
     def operators(self, inputs: Mapping[str, Array], fed: Mapping[str, Array]) -> list[Operator]:
         """Measure every operator.
@@ -152,7 +142,6 @@ class Numbers:
         graph = self.target.model.graph
         assert graph is not None
         made = producers(graph)
-        self._fractions = dict(fractions(graph)) if self.options.half else {}
         found: list[Operator] = []
         known = dict(inputs)
         with TemporaryDirectory(dir=self.folder) as one, TemporaryDirectory(dir=self.folder) as other:
@@ -191,7 +180,7 @@ class Numbers:
 
     def fitting(self, ours: str, array: Array) -> Array:
         """A fraction in the data type that the MindIR model has it in."""
-        wanted = self._fractions.get(ours)
+        wanted = self.options.fractions.get(ours)
         return array if wanted is None or array.dtype.name not in LIMITS else array.astype(numpy_dtype(wanted))
 
     def run(self, piece: Piece, arrays: Mapping[str, Array]) -> list[Array]:

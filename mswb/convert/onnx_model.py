@@ -8,7 +8,7 @@ neither the checker nor the shape inference ever has them in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,12 @@ def load(path: str, keep: Iterable[tuple[str, str]] = (), prepare: Prepare | Non
     model = OnnxModel(path, proto, weights, original, dict(types_of(proto)))
     onnx_shapes.check(model)
     return model
+
+
+def changed(model: OnnxModel, proto: ModelProto, weights: Mapping[str, Weight]) -> OnnxModel:
+    """A model with another graph and other weights; each of these is an input of the graph, as ever."""
+    inferred = _inferred(proto)
+    return replace(model, proto=inferred, weights=weights, types=dict(types_of(inferred)))
 
 
 def _is_text(message: Any) -> bool:

@@ -31,6 +31,7 @@ class Options:
         untouched: the model is converted as it is in its file, so that onnxruntime can be asked about the file itself.
         written: the ONNX model was made from the MindIR file, not the other way round.
         half: "float16" or "bfloat16" when one side computes in it: fractions are judged by its limits then.
+        fractions: the data type of each fraction of the MindIR model by name, for when the two differ in it.
         shapes: how many shapes are tried when sizes are free.
         budget: bytes of intermediate results that are held at once.
         progress: told of each step: its name, how much is done, and of how much.
@@ -45,6 +46,7 @@ class Options:
     untouched: bool = False
     written: bool = False
     half: str = ""
+    fractions: Mapping[str, str] = field(default_factory=dict)
     shapes: int = 3
     budget: int = 128 << 20
     limit_s: float = 600.0

@@ -13,20 +13,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import onnx
 from onnx import NodeProto
 
 from mswb.convert import inputs as given
+from mswb.convert import to_onnx
 from mswb.convert.compare import LIMITS, compare_wide
 from mswb.convert.engines.child import EngineError
 from mswb.convert.engines.ort import OnnxRuntime
 from mswb.convert.evaluator import Evaluation
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array
-from mswb.convert.mindir import schema
-from mswb.convert.numbers import RANDOM, Target, fractions, paired, target
+from mswb.convert.numbers import RANDOM, Target, paired, target
 from mswb.convert.onnx_conversion import with_frozen
-from mswb.convert.onnx_model import OnnxModel, load
+from mswb.convert.onnx_model import OnnxModel, load, types_of
 from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx_weights import without
 from mswb.convert.pieces import Store, runs
 from mswb.convert.tensor_stats import statistics
 from mswb.convert.to_mindir import kept
@@ -38,26 +40,64 @@ from mswb.findings import Finding, Where, make, stop
 HALVES = ("bfloat16", "float16")
 
 
+def verify_pair(path: str, mindir: str, options: Options) -> Verification:
+    """Verify a MindIR file against an ONNX file, whichever was made from the other.
+
+    Raises:
+        MswbError: a file can't be read, or the inputs don't fit.
+    """
+    source, subject = load(path, kept()), target(mindir)
+    if paired(source, subject).names != subject.names:
+        return verify_written(path, mindir, options)
+    return verify_made(source, mindir, replace(options, untouched=True))
+
+
+def verify_made(source: OnnxModel, mindir: str, options: Options) -> Verification:
+    """Verify a MindIR file against the ONNX model that it was made from, perhaps in another precision.
+
+    Raises:
+        MswbError: the file can't be read, or the inputs don't fit.
+    """
+    types = fractions(mindir)
+    theirs, ours = _halves(source, types)
+    half = next((one for one in HALVES if one in theirs ^ ours), "")
+    return verify(source, mindir, replace(options, half=half, fractions=types if half else {}))
+
+
 def verify_written(path: str, mindir: str, options: Options) -> Verification:
     """Verify an ONNX file against the MindIR file that it was made from.
 
     Raises:
         MswbError: a file can't be read, or the inputs don't fit.
     """
-    source = load(path, kept())
-    subject = paired(source, target(mindir))
-    asked = replace(options, written=True, untouched=True, half=_half(source, subject))
+    source, types = load(path, kept()), fractions(mindir)
+    theirs, ours = _halves(source, types)
+    half = next((one for one in HALVES if one in theirs | ours), "")
+    asked = replace(options, written=True, untouched=True, half=half, fractions=types if half else {})
     if options.python:
         return verify(source, mindir, asked)
-    return layered(mindir, lambda: _numbers(source, subject, asked))
+    return layered(mindir, lambda: _numbers(source, paired(source, target(mindir)), asked))
 
 
-def _half(source: OnnxModel, subject: Target) -> str:
-    """The half precision that one side computes in; "" when neither does."""
-    graph = subject.model.graph or schema.Graph()
-    found = {dtype for dtype, _ in source.types.values()} | {dtype for _, dtype in fractions(graph)}
-    found |= {schema.dtype_name(tensor.data_type) for value in graph.input for tensor in value.tensor}
-    return next((one for one in HALVES if one in found), "")
+def fractions(mindir: str) -> dict[str, str]:
+    """The data type of each result of a MindIR file that is a fraction, by its own name.
+
+    A file need not note them; its conversion to ONNX knows them.
+    """
+    done = to_onnx.convert(mindir, to_onnx.Options(apart=True))
+    if done.proto is None or done.source.graph is None:
+        return {}
+    inferred = onnx.shape_inference.infer_shapes(without(done.proto, done.weights.keys()))
+    types = {name: dtype for name, (dtype, _) in types_of(inferred)}
+    found = {ours: types.get(name, "") for ours, name in done.names.items()}
+    names = (value.name or "" for value in done.source.graph.input)
+    found |= dict(zip(names, (types.get(value.name, "") for value in done.proto.graph.input), strict=False))
+    return {name: dtype for name, dtype in found.items() if dtype in LIMITS}
+
+
+def _halves(source: OnnxModel, ours: Mapping[str, str]) -> tuple[set[str], set[str]]:
+    """The half precisions that each side computes in."""
+    return {dtype for dtype, _ in source.types.values()} & set(HALVES), set(ours.values()) & set(HALVES)
 
 
 @dataclass(frozen=True, slots=True)
