@@ -35,7 +35,7 @@ def channels_last(proto: ModelProto, weights: Collection[str]) -> list[Edge]:
     given = {value.name for value in graph.input} | fixed
     outputs = [value for value in graph.output if value.name not in given and _rank(value) == 4]
     names = {value.name: _free(graph, f"{value.name}_nchw") for value in (*inputs, *outputs)}
-    _rename(graph, lambda name: names.get(name, name))
+    rename(graph, lambda name: names.get(name, name))
     before = [_transpose(value.name, names[value.name], TO_FIRST) for value in inputs]
     after = [_transpose(names[value.name], value.name, TO_LAST) for value in outputs]
     nodes = [*before, *graph.node, *after]
@@ -82,12 +82,12 @@ def _graphs(node: NodeProto) -> Iterator[GraphProto]:
         yield from (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs)
 
 
-def _rename(graph: GraphProto, new: Callable[[str], str], *, inside: bool = False) -> None:
+def rename(graph: GraphProto, new: Callable[[str], str], *, inside: bool = False) -> None:
     """Rename tensors in nodes, and in the graphs in their attributes, which may use what is around them."""
     for node in graph.node:
         node.input[:] = [new(name) for name in node.input]
         node.output[:] = [new(name) for name in node.output]
         for inner in _graphs(node):
-            _rename(inner, new, inside=True)
+            rename(inner, new, inside=True)
     for value in (*graph.value_info, *(graph.output if inside else ())):
         value.name = new(value.name)

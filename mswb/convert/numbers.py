@@ -7,7 +7,6 @@ behind every operator, so that all of them take their inputs from outside, and r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from mswb.convert.onnx_model import OnnxModel
 from mswb.convert.pieces import Run, Store, runs
 from mswb.convert.program import numpy_dtype
 from mswb.convert.tensor_stats import statistics
+from mswb.convert.to_onnx import NODE_MAP, names_told
 from mswb.convert.verification import FAILED, INHERITED, NOT_COMPARED, PASSED, Operator, Options
 from mswb.convert.wire import InFile
 
@@ -78,7 +78,7 @@ def target(path: str) -> Target:
     with wire.open_source(path) as source:
         model = read(source)
     user = {one.key: one.value for one in model.user_info}
-    return Target(path, _placed(path, model), _names(user.get("mswb.node_map")))
+    return Target(path, _placed(path, model), names_told(user.get(NODE_MAP)))
 
 
 def paired(source: OnnxModel, subject: Target) -> Target:
@@ -87,19 +87,11 @@ def paired(source: OnnxModel, subject: Target) -> Target:
         return subject
     ours, theirs = producers(subject.model.graph), {name for node in source.proto.graph.node for name in node.output}
     told = {one.key: one.value for one in source.proto.metadata_props}
-    other = {onnx: name for name, onnx in reversed(_names(told.get("mswb.node_map")).items())}
+    other = {onnx: name for name, onnx in reversed(names_told(told.get(NODE_MAP)).items())}
     return max(
         (replace(subject, names=names) for names in (subject.names, other)),
         key=lambda one: sum(name in theirs and mindir in ours for name, mindir in one.names.items()),
     )
-
-
-def _names(text: str | None) -> dict[str, str]:
-    try:
-        told = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return {str(one): str(other) for one, other in told.items()} if isinstance(told, dict) else {}
 
 
 def _placed(path: str, model: schema.Model) -> schema.Model:

@@ -11,14 +11,13 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 
 from mswb.convert.onnx_check import free_names
 from mswb.convert.onnx_weights import Stored, Weights, converted, placeholder
+from mswb.convert.to_onnx import NODE_MAP
 
 SINGLE, HALF = int(TensorProto.FLOAT), int(TensorProto.FLOAT16)
 FRACTIONS = frozenset({SINGLE, HALF, int(TensorProto.BFLOAT16)})
 _NAMES = {SINGLE: "float32", HALF: "float16", int(TensorProto.BFLOAT16): "bfloat16"}
 _TYPED = frozenset({"to", "dtype", "output_datatype"})
 """Attributes that hold the data type of a result."""
-NODE_MAP = "mswb.node_map"
-"""Where the model notes the name of each MindIR result."""
 
 
 def has_graphs(node: NodeProto) -> bool:

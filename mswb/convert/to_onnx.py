@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, helper, numpy_helper
 
 from mswb import __version__
 from mswb.convert import primitives
 from mswb.convert.blocked import Blocked, grouped
 from mswb.convert.facts import plain
 from mswb.convert.graph import NUMBERS, Array, Shape, Value
+from mswb.convert.layout import rename
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.primitives import known
 from mswb.convert.mindir.reader import read_file
@@ -25,6 +26,9 @@ from mswb.convert.onnx_weights import LARGE, Stored, Weights, placeholder
 from mswb.convert.onnx_writer import LIMIT, write
 from mswb.convert.program import Call, Choice, Closure, Walk, array_of, numpy_dtype
 from mswb.findings import Finding
+
+NODE_MAP = "mswb.node_map"
+"""Where a model notes which result of the model it was made from is which of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,8 @@ class ToOnnx(Walk):
         outputs = self._outputs(graph, found)
         fed = [declared(one) for one in inputs if one.array is None]
         proto = self.builder.finish(plain(graph.name or "graph"), fed, outputs)
+        self._name_outputs(graph, proto)
+        outputs = [replace(one, name=value.name) for one, value in zip(outputs, proto.output, strict=True)]
         for name, array in self.builder.constants_of(proto.node, [one.name for one in outputs]).items():
             if self._options.apart and array.nbytes >= LARGE:
                 self.weights[name] = Stored(array, array.dtype.name)
@@ -141,8 +147,22 @@ class ToOnnx(Walk):
         )  # fmt: skip
         used = {name for node in proto.node for name in node.output}
         kept = {name: value for name, value in self.names.items() if value in used}
-        helper.set_model_props(model, {"mswb.node_map": json.dumps(kept, separators=(",", ":"))})
+        helper.set_model_props(model, {NODE_MAP: json.dumps(kept, separators=(",", ":"))})
         return model
+
+    def _name_outputs(self, graph: schema.Graph, proto: GraphProto) -> None:
+        """Give the outputs of a model that was made from ONNX the names that they had there, in place."""
+        told = names_told({one.key: one.value for one in self.model.user_info}.get(NODE_MAP))
+        origins = {mindir: name for name, mindir in told.items()}
+        if len(graph.output) != len(proto.output):
+            return
+        pairs = ((value.name, origins.get(one.name or "", "")) for one, value in zip(graph.output, proto.output,
+                                                                                     strict=True))  # fmt: skip
+        new = {ours: self.builder.shared.name(name) for ours, name in pairs if name and name != ours}
+        rename(proto, lambda name: new.get(name, name))
+        for value in proto.output:
+            value.name = new.get(value.name, value.name)
+        self.names = {mindir: new.get(name, name) for mindir, name in self.names.items()}
 
     def _input(self, value: schema.Value, graph: str) -> Value:
         name = _short(value.name or "", graph)
@@ -267,6 +287,15 @@ class ToOnnx(Walk):
         super()._keep(values, node, found)
         if isinstance(found, Value) and found.array is None and len(node.output) == 1:
             self.names[node.output[0]] = found.name
+
+
+def names_told(text: str | None) -> dict[str, str]:
+    """The names that a note of which result is which holds; none where it can't be read."""
+    try:
+        told = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return {str(one): str(other) for one, other in told.items()} if isinstance(told, dict) else {}
 
 
 def _values(given: Any) -> list[Value]:
