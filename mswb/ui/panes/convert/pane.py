@@ -100,7 +100,7 @@ class ConvertPane(InventoryPane):
             self.result.show(work, state.sides, details=state.details, elapsed_s=elapsed_s)
         self._draw_foot()
         self.refresh_bindings()
-        if (before.shown, before.details) != (state.shown, state.details):
+        if _view(before) != _view(state):
             self.call_after_refresh(self._focus_front)
         self._wind(any(one.status == "running" for one in state.works))
 
@@ -387,6 +387,7 @@ class ConvertPane(InventoryPane):
             self.post_message(ShowFindings(outcome.findings, target))
         else:
             self._verify_alone(target, os.path.join(os.path.realpath(self.context.folder), target))
+            self.action_look()
 
     def _run(self, title: str, words: tuple[str, ...], done: Callable[[Outcome], None]) -> None:
         """Have a sub-command done in a process of its own."""
@@ -434,6 +435,12 @@ _ANSWERS: dict[str, Callable[[ConvertPane, Work], None]] = {
     "export": ConvertPane._export,
     "fix": ConvertPane._mend,
 }
+
+
+def _view(state: ConvertState) -> tuple[object, ...]:
+    """What is in front: another table is when a conversion ends with what stands in its way."""
+    work = state.current
+    return state.shown, state.details, work is not None and bool(work.blocked)
 
 
 def _short(path: str, folder: str) -> str:
