@@ -25,6 +25,7 @@ from mswb.convert.primitives.extents import (
     fixed,
     rank_of,
     slices,
+    vector,
 )
 from mswb.convert.primitives.kernels import FLOATS, run, single, where, working
 from mswb.convert.primitives.operands import tensor
@@ -50,7 +51,9 @@ def _total(call: Call, b: OnnxBuilder) -> Value:
     x = tensor(call)
     if call.op == "CumsumExt":
         x = b.cast(x, dtype_of(call, x.dtype if x.dtype in (*FLOATS, "bfloat16") else "int64"))
-    axis = b.constant(np.array(_axis(call, rank_of(x)), np.int64))
+    given = call.get("axis", call.get("dim", None))
+    is_open = isinstance(given, Value) and given.array is None
+    axis = b.reshape(vector(b, given), ()) if is_open else b.constant(np.array(_axis(call, rank_of(x)), np.int64))
     flags = {name: int(bool(call.get(name, False))) or None for name in ("exclusive", "reverse")}
     return carried(b, "CumSum", x, axis, **flags)
 

@@ -14,7 +14,18 @@ import numpy as np
 
 from mswb.convert.graph import Array, Value
 from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.primitives.extents import axes_in, carried, converted, dtype_of, fixed, product, rank_of, size
+from mswb.convert.primitives.extents import (
+    axes_in,
+    carried,
+    converted,
+    dtype_of,
+    fixed,
+    numbers,
+    product,
+    rank_of,
+    size,
+    vector,
+)
 from mswb.convert.primitives.kernels import FLOATS, HALVES, run, single
 from mswb.convert.primitives.operands import number, tensor
 from mswb.convert.program import Call
@@ -26,8 +37,18 @@ _KEPT = ("keep_dims", "keepdim", "keepdims")
 
 def given_axes(call: Call) -> Axes | None:
     """The axes that a call reduces, whatever their argument is called; none for all."""
-    given = next((found for name in _NAMES if (found := call.get(name, None)) is not None), None)
+    given = _asked(call)
     return None if given is None else fixed(given, "the axis") or None
+
+
+def open_axes(call: Call, b: OnnxBuilder) -> Axes | Value | None:
+    """The same, or a tensor of them where only the run tells: reductions of ONNX take one."""
+    given = _asked(call)
+    return given_axes(call) if given is None or numbers(given) is not None else vector(b, given)
+
+
+def _asked(call: Call) -> Any:
+    return next((found for name in _NAMES if (found := call.get(name, None)) is not None), None)
 
 
 def kept(call: Call) -> bool:
@@ -35,8 +56,12 @@ def kept(call: Call) -> bool:
     return any(bool(call.get(name, False)) for name in _KEPT)
 
 
-def reduced(b: OnnxBuilder, op: str, x: Value, axes: Axes | None, keep: bool) -> Value:
+def reduced(b: OnnxBuilder, op: str, x: Value, axes: Axes | Value | None, keep: bool) -> Value:
     """A reduction of ONNX over some axes; over all when there are none."""
+    if isinstance(axes, Value):
+        count = 0 if keep else None if axes.shape is None else axes.shape[0]
+        shape = None if x.shape is None or count is None else (None,) * (len(x.shape) - count)
+        return carried(b, op, x, axes, keepdims=int(keep), shape=shape)
     wanted = axes if x.rank != 0 else None
     return carried(b, op, x, None if wanted is None else b.ints(wanted), keepdims=int(keep))
 
@@ -54,13 +79,13 @@ def _plain(op: str, truth: str = "") -> Callable[[Call, OnnxBuilder], Value]:
 
     def lower(call: Call, b: OnnxBuilder) -> Value:
         x = tensor(call)
-        return reduced(b, truth if truth and x.dtype == "bool" else op, x, given_axes(call), kept(call))
+        return reduced(b, truth if truth and x.dtype == "bool" else op, x, open_axes(call, b), kept(call))
 
     return lower
 
 
 def _sum(call: Call, b: OnnxBuilder) -> Value:
-    x, axes = tensor(call), given_axes(call)
+    x, axes = tensor(call), open_axes(call, b)
     if axes is None and call.get("skip_mode", False):
         return x
     return reduced(b, "ReduceMax" if x.dtype == "bool" else "ReduceSum", x, axes, kept(call))
@@ -72,7 +97,7 @@ def _extended(op: str) -> Callable[[Call, OnnxBuilder], Value]:
     def lower(call: Call, b: OnnxBuilder) -> Value:
         x = tensor(call)
         wanted = dtype_of(call, x.dtype if x.dtype in (*FLOATS, "bfloat16") else "int64")
-        return reduced(b, op, b.cast(x, wanted), given_axes(call), kept(call))
+        return reduced(b, op, b.cast(x, wanted), open_axes(call, b), kept(call))
 
     return lower
 
@@ -86,14 +111,15 @@ def counted(b: OnnxBuilder, x: Value, axes: Axes | None, dtype: str) -> Value:
 
 
 def _mean(call: Call, b: OnnxBuilder) -> Value:
-    x, axes = tensor(call), given_axes(call)
+    x = tensor(call)
     if x.dtype in (*FLOATS, "bfloat16"):
-        return reduced(b, "ReduceMean", x, axes, kept(call))
+        return reduced(b, "ReduceMean", x, open_axes(call, b), kept(call))
+    axes = given_axes(call)
     return run(b, "Div", reduced(b, "ReduceSum", x, axes, kept(call)), counted(b, x, axes, x.dtype))
 
 
 def _truth(op: str) -> Callable[[Call, OnnxBuilder], Value]:
-    return lambda call, b: reduced(b, op, b.cast(tensor(call), "bool"), given_axes(call), kept(call))
+    return lambda call, b: reduced(b, op, b.cast(tensor(call), "bool"), open_axes(call, b), kept(call))
 
 
 def variance(b: OnnxBuilder, x: Value, axes: Axes | None, correction: int, keep: bool) -> tuple[Value, Value]:
@@ -124,7 +150,7 @@ def _correction(call: Call) -> int:
 
 
 def _log_sum_exp(call: Call, b: OnnxBuilder) -> Value:
-    return reduced(b, "ReduceLogSumExp", tensor(call), given_axes(call), kept(call))
+    return reduced(b, "ReduceLogSumExp", tensor(call), open_axes(call, b), kept(call))
 
 
 def _count(call: Call, b: OnnxBuilder) -> Value:
