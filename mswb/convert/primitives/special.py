@@ -16,7 +16,7 @@ from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives.activation import np_erf
 from mswb.convert.primitives.kernels import formula, run, where
-from mswb.convert.primitives.operands import arrays, number
+from mswb.convert.primitives.operands import number
 from mswb.convert.primitives.transcendental import of_one
 from mswb.convert.program import Call
 
@@ -37,6 +37,14 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 """B(2k) / (2k (2k - 1))"""
 _SLOPES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760)
 """B(2k) / 2k"""
+
+_ANGLES = 2 * math.pi * np.arange(256) / 256
+_TURN = np.cos(_ANGLES)
+"""Enough points for a mean that is exact in double precision up to _FAR, beyond which the series is."""
+_FAR = 600.0
+_BESSEL: Mapping[str, tuple[int, bool]] = {
+    "BesselI0": (0, False), "BesselI0e": (0, True), "BesselI1": (1, False), "BesselI1e": (1, True),
+}  # fmt: skip
 
 
 # -- ONNX
@@ -123,7 +131,47 @@ def _digamma(b: OnnxBuilder, given: Value) -> Value:
     return b.cast(where(b, b.op("IsInf", x), where(b, low, np.nan, x), found), given.dtype)
 
 
+def _bessel(order: int, scaled: bool) -> Callable[[OnnxBuilder, Value], Value]:
+    """The mean of cos(n t) e^(x cos t) over a full turn, scaled by e^-|x|; far out the series of Hankel."""
+
+    def make(b: OnnxBuilder, given: Value) -> Value:
+        x = b.cast(given, "float64")
+        size = b.op("Abs", x)
+        column = b.op("Unsqueeze", x, b.ints([-1]))
+        turned = b.op("Sub", b.op("Mul", column, b.constant(_TURN)), b.op("Unsqueeze", size, b.ints([-1])))
+        weighted = b.op("Mul", b.op("Exp", turned), b.constant(np.cos(order * _ANGLES)))
+        near = b.op("ReduceMean", weighted, b.ints([-1]), keepdims=0)
+        series = _polynomial(b, b.op("Reciprocal", size), hankel(order))
+        far = b.op("Div", series, b.op("Sqrt", run(b, "Mul", size, 2 * math.pi)))
+        far = b.op("Mul", far, b.op("Sign", x)) if order else far
+        found = where(b, run(b, "Greater", size, _FAR), far, near)
+        return b.cast(found if scaled else b.op("Mul", found, b.op("Exp", size)), given.dtype)
+
+    return make
+
+
+def hankel(order: int) -> list[float]:
+    """The factors of 1 / x^k in the series of I at infinity."""
+    factors = [1.0]
+    for at in range(1, 9):
+        factors.append(-factors[-1] * (4 * order * order - (2 * at - 1) ** 2) / (8 * at))
+    return factors
+
+
 # -- numpy
+
+
+def _np_bessel(order: int, scaled: bool) -> Evaluate:
+    def evaluate(x: Array) -> Array:
+        size = np.abs(x)
+        near = np.zeros_like(x)
+        for cosine, angle in zip(_TURN, _ANGLES, strict=True):
+            near += math.cos(order * angle) * np.exp(x * cosine - size) / _TURN.size
+        far = _horner(1 / size, hankel(order)) / np.sqrt(2 * math.pi * size) * (np.sign(x) if order else 1)
+        found = np.where(size > _FAR, far, near)
+        return np.asarray(found if scaled else found * np.exp(size))
+
+    return _of(evaluate)
 
 
 def _each(function: Callable[[float], float]) -> Callable[[Array], Array]:
@@ -184,11 +232,8 @@ def _np_logit(call: Call) -> Array:
     return np.asarray(np.log(x / (1 - x)))
 
 
-def _numpy(function: Any) -> Evaluate:
-    return lambda call: np.asarray(function(*arrays(call)))
-
-
 TO_ONNX: Mapping[str, Lower] = {
+    **{name: of_one(_bessel(*form)) for name, form in _BESSEL.items()},
     "Digamma": of_one(_digamma),
     "Erf": of_one(_erf),
     "Erfc": of_one(_erfc),
@@ -197,12 +242,11 @@ TO_ONNX: Mapping[str, Lower] = {
     "Logit": formula(_logit),
 }
 EVALUATE: Mapping[str, Evaluate] = {
+    **{name: _np_bessel(*form) for name, form in _BESSEL.items()},
     "Digamma": _of(_each(_np_digamma)),
     "Erf": _of(np_erf),
     "Erfc": _of(_each(math.erfc)),
     "Erfinv": _of(np_erf_inverse),
-    "Gcd": _numpy(np.gcd),
-    "Lcm": _numpy(np.lcm),
     "Lgamma": _of(_each(_np_log_gamma)),
     "Logit": _np_logit,
 }

@@ -434,3 +434,27 @@ def test_a_wider_data_type_holds_every_number(op: str) -> None:
 
 def test_every_entry_has_both_sides() -> None:
     assert not primitives.table("TO_ONNX").keys() - primitives.table("EVALUATE").keys()
+
+
+def test_divisors_and_multiples() -> None:
+    x, y = np.array([[12], [-7], [0]]), np.array([18, 0, -21, 1])
+    agree(call("Gcd"), [x, y], [np.array([[math.gcd(a, b) for b in y.tolist()] for a in x[:, 0].tolist()])], 0)
+    small = x.astype(np.int16), y.astype(np.int16)
+    wanted = [[math.lcm(a, b) for b in y.tolist()] for a in x[:, 0].tolist()]
+    agree(call("Lcm"), small, [np.array(wanted, np.int16)], 0)
+
+
+def test_modified_bessel_functions() -> None:
+    """By their power series near zero, and by their asymptotes far out."""
+    x = np.array([-3.0, 0.0, 0.5, 20.0])
+    sums = [
+        np.array(
+            [sum((v / 2) ** (2 * k + n) / math.factorial(k) / math.factorial(k + n) for k in range(80)) for v in x]
+        )
+        for n in (0, 1)
+    ]
+    for n in (0, 1):
+        agree(call(f"BesselI{n}", same=1), [x], [sums[n]], 1e-12)
+        agree(call(f"BesselI{n}e", same=1), [x], [sums[n] * np.exp(-np.abs(x))], 1e-12)
+    far = np.array([1e4, 1e6])
+    agree(call("BesselI0e", same=1), [far], [(1 + 1 / (8 * far)) / np.sqrt(2 * math.pi * far)], 1e-8)
