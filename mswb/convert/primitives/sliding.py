@@ -81,7 +81,7 @@ def spread(x: Array, w: Array, window: Window, out: tuple[int, ...], groups: int
         share = np.matmul(np.swapaxes(kernel[_behind(at)], 1, 2), part)
         found[_behind(where)] += share.reshape(*found.shape[:2], *x.shape[2:])
     cut = tuple(slice(low, low + size) for size, (low, _) in zip(out, pads, strict=True))
-    return found[_behind(cut)]
+    return np.asarray(found[_behind(cut)])
 
 
 def largest(x: Array, window: Window, pads: Pads) -> tuple[Array, Array]:
