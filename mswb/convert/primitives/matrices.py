@@ -115,8 +115,7 @@ def _cholesky_of(call: Call) -> Array:
 
 
 def _cholesky_inverse_of(call: Call) -> Array:
-    x = call.input(0)
-    factor = np.triu(x) if call.get("upper", False) else np.tril(x)
+    factor = call.input(0)
     turned = np.swapaxes(factor, -1, -2)
     return np.asarray(np.linalg.inv(turned @ factor if call.get("upper", False) else factor @ turned))
 
