@@ -58,6 +58,8 @@ def kept(call: Call) -> bool:
 
 def reduced(b: OnnxBuilder, op: str, x: Value, axes: Axes | Value | None, keep: bool) -> Value:
     """A reduction of ONNX over some axes; over all when there are none."""
+    if x.dtype == "bool" and (x.fixed is None or 0 in x.fixed):  # of no elements, onnxruntime knows none of bool
+        return b.cast(reduced(b, op, b.cast(x, "uint8"), axes, keep), "bool")
     if isinstance(axes, Value):
         count = 0 if keep else None if axes.shape is None else axes.shape[0]
         shape = None if x.shape is None or count is None else (None,) * (len(x.shape) - count)
@@ -208,6 +210,22 @@ def _numpy(function: Callable[..., Any]) -> Callable[[Call], Any]:
     return evaluate
 
 
+def _extreme_of(function: Callable[..., Any], largest: bool) -> Callable[[Call], Array]:
+    """The largest or smallest; of no elements the other end of the data type, as in ONNX."""
+
+    def evaluate(call: Call) -> Array:
+        x = call.input(0)
+        others: dict[str, Any] = {}
+        if not x.size and x.dtype.kind == "f":
+            others["initial"] = -np.inf if largest else np.inf
+        elif not x.size:
+            info = np.iinfo(np.uint8 if x.dtype.kind == "b" else x.dtype)
+            others["initial"] = x.dtype.type(info.min if largest else info.max)
+        return np.asarray(function(x, axis=axes_of(x, given_axes(call)), keepdims=kept(call), **others)).astype(x.dtype)
+
+    return evaluate
+
+
 def _sum_of(call: Call) -> Array:
     x, axes = call.input(0), given_axes(call)
     if axes is None and call.get("skip_mode", False):
@@ -339,9 +357,9 @@ EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "ProdExt": _extended_of(np.prod),
     "ReduceAll": lambda call: _numpy(np.all)(_as_truth(call)),
     "ReduceAny": lambda call: _numpy(np.any)(_as_truth(call)),
-    "ReduceMax": _numpy(np.max),
+    "ReduceMax": _extreme_of(np.max, True),
     "ReduceMean": _mean_of,
-    "ReduceMin": _numpy(np.min),
+    "ReduceMin": _extreme_of(np.min, False),
     "ReduceProd": _product_of,
     "ReduceStd": _spread_of(True, True),
     "ReduceSum": _sum_of,
