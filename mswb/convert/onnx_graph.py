@@ -32,6 +32,8 @@ class Shared:
 
     names: set[str] = field(default_factory=set)
     constants: dict[Any, Value] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+    """Constants that have the name of a weight, and that name."""
     weights: dict[str, Value] = field(default_factory=dict)
     """Constants that some node reads, by name."""
 
@@ -62,14 +64,21 @@ class OnnxBuilder:
 
     # -- values
 
-    def constant(self, array: Array, name: str = "") -> Value:
-        """A constant, which is written when something reads it; equal short ones are one."""
+    def constant(self, array: Array, name: str = "", made_of: str = "") -> Value:
+        """A constant, which is written when something reads it; equal short ones are one.
+
+        Args:
+            name: of a weight.
+            made_of: the weight that it was computed from, which gives it its name.
+        """
         key = (array.dtype.name, array.shape, array.tobytes()) if array.nbytes <= 1024 and not name else None
         if key is not None and key in self.shared.constants:
             return self.shared.constants[key]
-        value = Value(self.shared.name(name or "constant"), array.dtype.name, tuple(array.shape), array)
+        value = Value(self.shared.name(name or made_of or "constant"), array.dtype.name, tuple(array.shape), array)
         if key is not None:
             self.shared.constants[key] = value
+        if name or made_of:
+            self.shared.named[value.name] = name or made_of
         return value
 
     def ints(self, numbers: Iterable[int]) -> Value:
@@ -104,7 +113,9 @@ class OnnxBuilder:
         node = helper.make_node(op, ["" if one is None else one.name for one in given], [""] * count, **kept)
         folded = self._folded(node, given)
         if folded is not None:
-            return tuple(map(self.constant, folded))
+            named = self.shared.named
+            source = next((named[one.name] for one in given if one is not None and one.name in named), "")
+            return tuple(self.constant(one, made_of=source) for one in folded)
         names = [self.shared.name(f"{self.scope}/{op}" if self.scope else op) for _ in range(count)]
         node.output[:] = names
         node.name = names[0]
