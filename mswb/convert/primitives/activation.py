@@ -326,14 +326,16 @@ _SELU = (
     _of(lambda x, call: SELU_SCALE * _np_exponential(x, SELU_ALPHA)),
 )
 _GELU = (_direct("Gelu", _tanh_gelu, approximate="tanh"), _of(lambda x, call: _np_tanh_gelu(x)))
+_RELU = (_relu, _of(lambda x, call: np.maximum(x, np.zeros((), x.dtype))))
 _MISH = (formula(_mish), _of(lambda x, call: x * np.tanh(np_softplus(x))))
 _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     "CeLU": (formula(_celu), _of(_np_celu)),
     "Elu": _ELU,
     "EluExt": _ELU,
-    "FastGeLU": (formula(_fast_gelu), _of(_np_fast_gelu)),
+    **dict.fromkeys(["FastGeLU", "FastGelu"], (formula(_fast_gelu), _of(_np_fast_gelu))),
     "GLU": (_glu, _np_glu),
     "GeLU": _GELU,
+    "Gelu": _GELU,
     "GeluExt": (formula(_gelu_ext), _of(_np_gelu_ext)),
     "HShrink": (formula(_hard_shrink), _of(_np_hard_shrink)),
     "HSigmoid": (formula(lambda b, x, call: _hard(b, x)), _of(lambda x, call: _np_hard(x))),
@@ -345,7 +347,8 @@ _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     "MishExt": _MISH,
     "NpuGelu": (formula(_gelu_ext), _of(_np_gelu_ext)),
     "PReLU": (_prelu, _np_prelu),
-    "ReLU": (_relu, _of(lambda x, call: np.maximum(x, np.zeros((), x.dtype)))),
+    "ReLU": _RELU,
+    "ReLUV3": _RELU,
     "ReLU6": (lambda call, b: clip(b, tensor(call), 0, 6), _of(lambda x, call: _np_clip(x, 0, 6))),
     "SeLU": _SELU,
     "SeLUExt": _SELU,

@@ -13,7 +13,7 @@ from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives.kernels import FLOATS, INTEGERS, UNSIGNED, formula, run, single, where
 from mswb.convert.primitives.operands import arrays, number, tensor, tensors
-from mswb.convert.primitives.transcendental import of_one
+from mswb.convert.primitives.transcendental import named, of_one
 from mswb.convert.program import Call
 
 Lower = Callable[[Call, OnnxBuilder], Any]
@@ -135,7 +135,8 @@ def _bias(call: Call, b: OnnxBuilder) -> Value:
     x, bias = tensor(call, 0), tensor(call, 1)
     if x.rank is None:
         raise Refused("the rank of what a bias is added to is only known when the model runs")
-    return run(b, "Add", x, b.reshape(bias, _along(call, x.rank)))
+    shape = _along(call, x.rank)
+    return run(b, "Add", x, bias if len(shape) == bias.rank == 1 else b.reshape(bias, shape))
 
 
 def _bias_numpy(call: Call) -> Array:
@@ -338,7 +339,7 @@ _POW = (_pow, _power)
 _CLAMP = (_clamp, _clamped)
 _LERP = (_lerp, _lerp_numpy)
 _NEAREST = (_round, _rounded)
-_INVERSE = (of_one(lambda b, x: b.op("Reciprocal", x)), _of(lambda x: 1 / x.astype(np.float64)))
+_INVERSE = (named("Reciprocal"), _of(lambda x: 1 / x.astype(np.float64)))
 _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     **dict.fromkeys(["AccumulateNV2", "AddN"], _SUM_OF_ALL),
     **dict.fromkeys(["Add", "TensorAdd"], _ADD),
@@ -368,7 +369,7 @@ _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     "Round": _NEAREST,
     "Rsqrt": (of_one(_rsqrt), _of(lambda x: 1 / np.sqrt(x.astype(np.float64)))),
     "Sign": (_unary("Sign"), _of(np.sign)),
-    "Sqrt": (of_one(lambda b, x: b.op("Sqrt", x)), _of(lambda x: np.sqrt(x.astype(np.float64)))),
+    "Sqrt": (named("Sqrt"), _of(lambda x: np.sqrt(x.astype(np.float64)))),
     "Square": (_square, _of(np.square)),
     "SquaredDifference": (_squared_difference, _gap_squared),
     "Sub": _SUB,

@@ -222,7 +222,8 @@ _NOTHING = (_nothing, _nothing)
 _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     **dict.fromkeys(["Assert", "HistogramSummary", "ImageSummary", "Print", "ScalarSummary", "TensorDump",
                      "TensorSummary"], _NOTHING),
-    **dict.fromkeys(["Conj", "Real", "RealView"], (_real, lambda call: np.real(call.input(0)))),
+    **dict.fromkeys(["Real", "RealView"], (_real, lambda call: np.real(call.input(0)))),
+    "Conj": (_real, lambda call: np.conj(call.input(0))),
     **dict.fromkeys(["Detach", "HookBackward", "Identity", "InsertGradientOf", "StopGradient", "ToDevice", "identity",
                      "stop_gradient"], _SAME),
     **dict.fromkeys(["Dropout", "Dropout2D", "Dropout3D"], (_dropout, _np_dropout)),

@@ -17,7 +17,7 @@ from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives.activation import np_erf
 from mswb.convert.primitives.kernels import formula, run, where
 from mswb.convert.primitives.operands import number
-from mswb.convert.primitives.transcendental import of_one
+from mswb.convert.primitives.transcendental import named, of_one
 from mswb.convert.program import Call
 
 Lower = Callable[[Call, OnnxBuilder], Any]
@@ -48,10 +48,6 @@ _BESSEL: Mapping[str, tuple[int, bool]] = {
 
 
 # -- ONNX
-
-
-def _erf(b: OnnxBuilder, x: Value) -> Value:
-    return run(b, "Erf", x)
 
 
 def _erfc(b: OnnxBuilder, x: Value) -> Value:
@@ -235,7 +231,7 @@ def _np_logit(call: Call) -> Array:
 TO_ONNX: Mapping[str, Lower] = {
     **{name: of_one(_bessel(*form)) for name, form in _BESSEL.items()},
     "Digamma": of_one(_digamma),
-    "Erf": of_one(_erf),
+    "Erf": named("Erf"),
     "Erfc": of_one(_erfc),
     "Erfinv": of_one(_erf_inverse),
     "Lgamma": of_one(_log_gamma),
