@@ -103,7 +103,7 @@ def joined(arguments: list[str]) -> list[str]:
     result: list[str] = []
     is_shape = False
     for one in arguments:
-        if is_shape and _is_open(result[-1]) and not one.startswith("--"):
+        if is_shape and (_is_open(result[-1]) or one.startswith(":")) and not one.startswith("--"):
             result[-1] += f" {one}"
             continue
         is_shape = one.startswith("--input_shape=") or (bool(result) and result[-1] == "--input_shape")
