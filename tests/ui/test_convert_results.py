@@ -344,7 +344,7 @@ async def test_half_precision_is_mended_and_verified_again(tmp_path: Path, runne
         await until(pilot, lambda: pane.result.has_focus_within and bool(pane.result.check_action("fix", ())))
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, MendScreen))
-        assert "Keep 1 operators in float32?" in screen_text(app) and "5.0e+03" in screen_text(app)
+        assert "Keep these operators in float32? (1)" in screen_text(app) and "5.0e+03" in screen_text(app)
         await pilot.press("w")
         await until(pilot, lambda: "verification passed" in screen_text(app))
         assert runner.asked == [

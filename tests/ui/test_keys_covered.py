@@ -32,6 +32,7 @@ PLACES: dict[str, tuple[Place, ...]] = {
     "app": (Place("launch/listed"),),
     "ask": (Place("form/ask"),),
     "convert": (Place("inventory/convert"),),
+    "convert_fix": (Place("convert/mend"),),
     "convert_form": (Place("convert/form", "#row-verify Choice"),),
     "convert_result": (Place("convert/failed"), Place("convert/running")),
     "curves": (Place("curves/two"),),

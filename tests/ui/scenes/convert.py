@@ -8,12 +8,13 @@ from typing import Any
 from mswb.convert.sides import Call, Sides
 from mswb.findings import Finding, Where, make
 from mswb.flows.convert_job import Step, finding_of
+from mswb.ui.panes.convert.mend import MendScreen
 from mswb.ui.panes.convert.state import ConvertState, Work
 from mswb.ui.screens.convert_form.screen import ConvertForm
 from mswb.ui.screens.convert_form.state import FormState, Looked
 from tests.ui.scenes.inventory import MODELS, looked
 from tests.ui.scenes.stage import PROJECT, Scene, Stage
-from tests.unit.convert.reports import failed, passed
+from tests.unit.convert.reports import failed, operator, passed
 
 VALUES = {"input_file": "models/net.onnx", "verify": "true", "input_shape": "x:[?,3,224,224]"}
 ONNX = Looked(VALUES, "onnx", "models/net.mindir", "x:[?,3,224,224]")
@@ -97,6 +98,29 @@ def form(state: FormState, *keys: str, **named: Any) -> Scene:
     return Scene(play, **named)
 
 
+def mend(*keys: str, **named: Any) -> Scene:
+    """What would mend half precision, over the list."""
+
+    async def play(stage: Stage) -> None:
+        await stage.app.push_screen(MendScreen(MENDING, "models/net_fixed.mindir"))
+        await stage.settled()
+        await stage.press(*keys)
+
+    return Scene(play, **named)
+
+
+MENDING = {
+    "changes": [
+        {"op": "Cast", "node": "Cast-op0", "output": "a", "before": operator(16, "Cast", "Cast-op0"),
+         "after": operator(17, "Cast", "Cast-op0", local_max_abs_error=1e-8, local_scaled_error=1e-4)},
+        {"op": "Softmax", "node": "attention/Softmax-op0", "output": "b",
+         "before": operator(18, "Softmax", "Softmax-op0", "failed"), "after": operator(19, "Softmax", "Softmax-op0")},
+        {"op": "Cast", "node": "Cast-op1", "output": "c", "before": operator(20, "Cast", "Cast-op1"), "after": None},
+    ],
+    "casts": 1,
+    "casts_removed": 2,
+    "float32_outputs": ["probabilities"],
+}  # fmt: skip
 REPORT, WRONG = passed(), failed()
 NOTHING = {
     **passed(),
@@ -150,6 +174,8 @@ SCENES = {
     "refused": results(shown(done(NOTHING, *REFUSED))),
     "refused_details": results(shown(done(NOTHING, *REFUSED)), "enter"),
     "refused_chinese": results(shown(done(NOTHING, *REFUSED)), config='lang = "zh"\n'),
+    "mend": mend(),
+    "mend_chinese": mend(config='lang = "zh"\n'),
     "died": results(shown(work(status="failed", findings=(DIED,)))),
     "cancelled": results(shown(work(status="cancelled"))),
     "listed": results(ConvertState(OTHERS, None, numbers=2)),

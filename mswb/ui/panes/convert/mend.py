@@ -76,10 +76,10 @@ def mend_columns() -> tuple[Column, ...]:
     return (
         Column("op", word("operator"), width=14),
         Column("node", word("node"), cut="start"),
-        Column("before", word("before"), "number", width=8, show=error_text, total=False),
-        Column("after", word("after"), "number", width=8, show=error_text, total=False),
-        Column("times", word("times before"), "number", width=8, show=error_text, total=False),
-        Column("then", word("times after"), "number", width=8, show=error_text, total=False),
+        Column("before", word("before"), "number", width=11, show=error_text, total=False),
+        Column("after", word("after"), "number", width=11, show=error_text, total=False),
+        Column("times", word("times before"), "number", width=11, show=error_text, total=False),
+        Column("then", word("times after"), "number", width=11, show=error_text, total=False),
     )
 
 
