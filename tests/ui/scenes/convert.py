@@ -90,7 +90,7 @@ def form(state: FormState, *keys: str, **named: Any) -> Scene:
 
     async def play(stage: Stage) -> None:
         screen = ConvertForm(stage.app.context, state)
-        screen.ask = lambda title, work, done: None  # type: ignore[method-assign]
+        screen.ask = lambda name, work, done: None  # type: ignore[method-assign]
         await stage.app.push_screen(screen)
         await stage.settled()
         await stage.press(*keys)

@@ -74,11 +74,11 @@ def mend_text(report: Mapping[str, Any], target: str) -> str:
 def mend_columns() -> tuple[Column, ...]:
     """Of the operators that become float32."""
     return (
-        Column("op", word("operator"), width=14),
+        Column("op", word("operator"), width=11),
         Column("node", word("node"), cut="start"),
-        Column("before", word("before"), "number", width=11, show=error_text, total=False),
-        Column("after", word("after"), "number", width=11, show=error_text, total=False),
-        Column("times", word("times before"), "number", width=11, show=error_text, total=False),
+        Column("before", word("before"), "number", width=10, show=error_text, total=False),
+        Column("after", word("after"), "number", width=10, show=error_text, total=False),
+        Column("times", word("times before"), "number", width=10, show=error_text, total=False),
         Column("then", word("times after"), "number", width=11, show=error_text, total=False),
     )
 
