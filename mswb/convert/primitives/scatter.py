@@ -211,6 +211,15 @@ def _from_nothing(call: Call, b: OnnxBuilder) -> Value:
     return put(b, filled(b, b.cast(shape, "int64"), 0, updates.dtype), index, updates, "add")
 
 
+def _places_of(call: Call) -> Array:
+    return np.array(call.integers("indices"), np.int64)
+
+
+def _constant_rows(how: str) -> Callable[[Call, OnnxBuilder], Value]:
+    """Rows whose places are an attribute."""
+    return lambda call, b: put(b, tensor(call, 0), b.constant(_places_of(call)[:, None]), tensor(call, 1), how)
+
+
 def _axis_added(call: Call, b: OnnxBuilder) -> Value:
     data = tensor(call, 0)
     return scattered(b, data, tensor(call, 1), tensor(call, 2), axis_of(call, "axis", rank(data), 0), "add")
@@ -307,6 +316,10 @@ def _np_advanced(values: int, indices: int) -> Callable[[Call], Array]:
     return lower
 
 
+def _np_constant_rows(how: str) -> Callable[[Call], Array]:
+    return lambda call: _np_put(call.input(0), (_places_of(call),), call.input(1), how)
+
+
 def _np_axis_added(call: Call) -> Array:
     data = call.input(0)
     at = elements(data, call.input(1), axis_of(call, "axis", data.ndim, 0))
@@ -325,7 +338,12 @@ _BY_INDEX = {
     "InplaceScatterValueReduce": ("dim", "index", "value"),
     "InplaceScatterAdd": ("dim", "index", "src", "add"),
 }
-_SLICES = {"IndexAdd": ("axis", 1, 2), "IndexAddExt": ("dim", 2, 3), "InplaceIndexAddExt": ("dim", 2, 3)}
+_SLICES = {
+    "IndexAdd": ("axis", 1, 2),
+    "InplaceIndexAdd": ("axis", 1, 2),
+    "IndexAddExt": ("dim", 2, 3),
+    "InplaceIndexAddExt": ("dim", 2, 3),
+}
 _FILLED = ("IndexFill", "IndexFillScalar", "IndexFillTensor", "InplaceIndexFillScalar", "InplaceIndexFillTensor")
 _TUPLES = {"IndexPut": (1, 2), "InplaceIndexPut": (2, 1), "InnerInplaceIndexPut": (2, 1)}
 
@@ -337,6 +355,7 @@ TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     **{name: _add_rows(*arguments) for name, arguments in _SLICES.items()},
     **dict.fromkeys(_FILLED, _fill_rows),
     **{name: _advanced(*arguments) for name, arguments in _TUPLES.items()},
+    **{f"Inplace{name}": _constant_rows(_HOW[name]) for name in ("Add", "Sub", "Update")},
     "ScatterAddWithAxis": _axis_added,
     "ScatterNd": _from_nothing,
 }
@@ -348,6 +367,7 @@ EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     **{name: _np_add_rows(*arguments) for name, arguments in _SLICES.items()},
     **dict.fromkeys(_FILLED, _np_fill_rows),
     **{name: _np_advanced(*arguments) for name, arguments in _TUPLES.items()},
+    **{f"Inplace{name}": _np_constant_rows(_HOW[name]) for name in ("Add", "Sub", "Update")},
     "ScatterAddWithAxis": _np_axis_added,
     "ScatterNd": _np_from_nothing,
 }

@@ -117,6 +117,16 @@ def _runs(call: Call, b: OnnxBuilder) -> tuple[Value, Value, Value]:
     return values, inverse if dim is not None else b.reshape(inverse, b.shape_of(data)), counts
 
 
+def _difference(call: Call, b: OnnxBuilder) -> tuple[Value, Value]:
+    """What the first list has and the second has not, and where."""
+    data, others = tensor(call, 0), tensor(call, 1)
+    same = run(b, "Equal", b.unsqueeze(data, [1]), b.unsqueeze(b.cast(others, data.dtype), [0]))
+    found = b.op("ReduceSum", b.cast(same, "int64"), b.ints([1]), keepdims=0)
+    keep = b.op("Equal", found, b.scalar(0, "int64"))
+    where_kept = b.squeeze(b.op("NonZero", keep), [0])
+    return compressed(b, data, keep), b.cast(where_kept, str(call.get("out_idx", "int32")))
+
+
 # -- ONNX: groups
 
 
@@ -256,6 +266,11 @@ def _np_runs(call: Call) -> tuple[Array, Array, Array]:
     return np.moveaxis(line[keep], 0, axis), inverse.reshape(data.shape) if dim is None else inverse, counts
 
 
+def _np_difference(call: Call) -> tuple[Array, Array]:
+    keep = ~np.isin(call.input(0), call.input(1))
+    return call.input(0)[keep], np.flatnonzero(keep).astype(str(call.get("out_idx", "int32")))
+
+
 _AT: Mapping[str, Any] = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
@@ -319,6 +334,7 @@ TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     **{f"Segment{name}": _segments(how) for name, how in _SEGMENTS.items()},
     "Histogram": _histogram,
     "InnerUnique": _unique_sorted,
+    "ListDiff": _difference,
     "MaskedScatter": _masked_scatter,
     "MaskedSelect": _masked_select,
     "NonZero": lambda call, b: b.transpose(_found(call, b), (1, 0)),
@@ -334,6 +350,7 @@ EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     **{f"Segment{name}": _np_segments(how) for name, how in _SEGMENTS.items()},
     "Histogram": _np_histogram,
     "InnerUnique": _np_unique_sorted,
+    "ListDiff": _np_difference,
     "MaskedScatter": _np_masked_scatter,
     "MaskedSelect": _np_masked_select,
     "NonZero": lambda call: np.argwhere(call.input(0)),

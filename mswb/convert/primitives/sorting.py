@@ -13,7 +13,7 @@ from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives.indices import axis_of, integer, places, rank, sizes
 from mswb.convert.primitives.kernels import run, working
 from mswb.convert.primitives.operands import common_dtype, tensor
-from mswb.convert.program import Call
+from mswb.convert.program import Call, numpy_dtype
 
 _DTYPES = {number: name for name, number in TYPE_IDS.items()}
 
@@ -77,20 +77,47 @@ def _kth(call: Call, b: OnnxBuilder) -> tuple[Value, Value]:
     return last[0], last[1]
 
 
-def _search(call: Call, b: OnnxBuilder) -> Value:
+def _positions(b: OnnxBuilder, sequence: Value, values: Value, right: bool, dtype: str) -> Value:
     """How many numbers of the sequence are not behind each value: all are compared."""
+    kind = common_dtype([sequence, values])
+    last = rank(sequence) - 1
+    row = b.unsqueeze(b.cast(sequence, kind), [last] if last else range(rank(values)))
+    each = b.unsqueeze(b.cast(values, kind), [-1])
+    behind = run(b, "Greater" if right else "GreaterOrEqual", row, each)
+    return b.cast(b.op("ReduceSum", b.cast(b.op("Not", behind), "int64"), b.ints([-1]), keepdims=0), dtype)
+
+
+def _search(call: Call, b: OnnxBuilder) -> Value:
     sequence, values, sorter = tensor(call, 0), call.get("values"), call.get("sorter", None)
     if not isinstance(values, Value):
         raise Refused("its values are no tensor")
     if isinstance(sorter, Value):
         sequence = b.op("GatherElements", sequence, places(b, sorter), axis=-1)
-    dtype = common_dtype([sequence, values])
-    last = rank(sequence) - 1
-    row = b.unsqueeze(b.cast(sequence, dtype), [max(last, 0)] if last else range(rank(values)))
-    each = b.unsqueeze(b.cast(values, dtype), [-1])
-    behind = run(b, "Greater" if _flag(call, "right", False) else "GreaterOrEqual", row, each)
-    found = b.op("ReduceSum", b.cast(b.op("Not", behind), "int64"), b.ints([-1]), keepdims=0)
-    return b.cast(found, _DTYPES[integer(call.get("dtype", 35), "dtype")])
+    dtype = _DTYPES[integer(call.get("dtype", 35), "dtype")]
+    return _positions(b, sequence, values, _flag(call, "right", False), dtype)
+
+
+def _bound(right: bool) -> Callable[[Call, OnnxBuilder], Value]:
+    def lower(call: Call, b: OnnxBuilder) -> Value:
+        return _positions(b, tensor(call, 0), tensor(call, 1), right, str(call.get("out_type", "int32")))
+
+    return lower
+
+
+def _bucket(call: Call, b: OnnxBuilder) -> Value:
+    data = tensor(call, 0)
+    kind = "float64" if data.dtype in ("int64", "float64") else "float32"
+    ends = b.constant(np.array(call.get("boundaries"), numpy_dtype(kind)))
+    return _positions(b, ends, b.cast(data, kind), True, "int32")
+
+
+def _nth(call: Call, b: OnnxBuilder) -> Value:
+    """The number that is this far from the smallest, or from the largest, of each row."""
+    data, largest = tensor(call, 0), _flag(call, "reverse", False)
+    given = call.input(1)
+    before = b.reshape(b.cast(given, "int64"), (1,)) if isinstance(given, Value) else b.ints([integer(given, "n")])
+    values, _ = ordered(b, data, b.op("Add", before, b.ints([1])), -1, largest)
+    return b.squeeze(b.op("Gather", values, before, axis=-1), [-1])
 
 
 def _in_top_k(call: Call, b: OnnxBuilder) -> Value:
@@ -151,17 +178,35 @@ def _np_kth(call: Call) -> tuple[Array, Array]:
     return np.take(found[0], at, axis), np.take(found[1], at, axis)
 
 
-def _np_search(call: Call) -> Array:
-    sequence, values, sorter = call.input(0), call.get("values"), call.get("sorter", None)
-    if sorter is not None:
-        sequence = np.take_along_axis(sequence, sorter, -1)
-    side: Any = "right" if call.get("right", False) else "left"
+def _np_positions(sequence: Array, values: Array, right: bool, dtype: str) -> Array:
+    side: Any = "right" if right else "left"
     if sequence.ndim == 1:
         found = np.searchsorted(sequence, values, side)
     else:
         rows = zip(sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1]), strict=True)
         found = np.array([np.searchsorted(row, each, side) for row, each in rows]).reshape(values.shape)
-    return np.asarray(found).astype(_DTYPES[integer(call.get("dtype", 35), "dtype")])
+    return np.asarray(found).astype(dtype)
+
+
+def _np_search(call: Call) -> Array:
+    sequence, sorter = call.input(0), call.get("sorter", None)
+    if sorter is not None:
+        sequence = np.take_along_axis(sequence, sorter, -1)
+    dtype = _DTYPES[integer(call.get("dtype", 35), "dtype")]
+    return _np_positions(sequence, call.get("values"), bool(call.get("right", False)), dtype)
+
+
+def _np_bound(right: bool) -> Callable[[Call], Array]:
+    return lambda call: _np_positions(call.input(0), call.input(1), right, str(call.get("out_type", "int32")))
+
+
+def _np_bucket(call: Call) -> Array:
+    return _np_positions(np.array(call.get("boundaries")), call.input(0), True, "int32")
+
+
+def _np_nth(call: Call) -> Array:
+    n = integer(call.input(1), "n")
+    return np.asarray(np.sort(call.input(0), -1)[..., -1 - n if call.get("reverse", False) else n])
 
 
 def _np_in_top_k(call: Call) -> Array:
@@ -174,21 +219,29 @@ def _np_in_top_k(call: Call) -> Array:
 
 TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     "ArgSort": lambda call, b: _whole("dim", "int64")(call, b)[1],
+    "Bucketize": _bucket,
     "InTopK": _in_top_k,
     "Kthvalue": _kth,
+    "LowerBound": _bound(False),
+    "NthElement": _nth,
     "SearchSorted": _search,
     "Sort": _whole("axis", "int32"),
     "SortExt": _whole("dim", "int64"),
     "TopK": _top_k,
     "TopkExt": _top_k_ext,
+    "UpperBound": _bound(True),
 }
 EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "ArgSort": lambda call: _np_whole("dim", np.int64)(call)[1],
+    "Bucketize": _np_bucket,
     "InTopK": _np_in_top_k,
     "Kthvalue": _np_kth,
+    "LowerBound": _np_bound(False),
+    "NthElement": _np_nth,
     "SearchSorted": _np_search,
     "Sort": _np_whole("axis", np.int32),
     "SortExt": _np_whole("dim", np.int64),
     "TopK": _np_top_k,
     "TopkExt": _np_top_k_ext,
+    "UpperBound": _np_bound(True),
 }

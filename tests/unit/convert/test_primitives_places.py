@@ -324,3 +324,28 @@ def test_boxes_within_a_picture() -> None:
     boxes = np.array([[0, 0, 11, 19], [0, 0, 12, 19], [0, 0, 11, 19.5], [-0.1, 0, 3, 3], [3, 3, 1, 1]], np.float32)
     picture = np.array([10, 6, 2], np.float32)
     agree(call("CheckValid"), [boxes, picture], [np.array([True, False, False, False, True])])
+
+
+def test_bounds_buckets_and_the_nth_of_a_row() -> None:
+    rows, values = np.array([[1, 3, 3, 7], [2, 4, 6, 8]], np.float32), np.array([[0, 3, 9], [4, 5, 8]], np.float32)
+    for name, side in (("LowerBound", "left"), ("UpperBound", "right")):
+        wanted = [np.searchsorted(row, one, side) for row, one in zip(rows, values, strict=True)]  # type: ignore[call-overload]
+        agree(call(name, out_type="int32"), [rows, values], [np.array(wanted, np.int32)])
+    x = np.array([-1, 0, 0.5, 1, 3, np.nan], np.float32)
+    agree(call("Bucketize", boundaries=(0.0, 1.0, 2.0)), [x], [np.array([0, 1, 1, 2, 3, 3], np.int32)])
+    x = np.array([[3, 9, 1], [5, 4, 8]], np.float32)
+    agree(call("NthElement", reverse=False), [x, np.array(1, np.int32)], [np.array([3, 5], np.float32)])
+    agree(call("NthElement", reverse=True), [x, np.array(0, np.int32)], [np.array([9, 8], np.float32)])
+
+
+def test_rows_at_places_that_are_an_attribute() -> None:
+    x, new = np.arange(8, dtype=np.float32).reshape(4, 2), np.array([[10, 20], [30, 40]], np.float32)
+    for name, do in (("Update", lambda one, other: other), ("Add", np.add), ("Sub", np.subtract)):
+        wanted = x.copy()
+        wanted[[0, 2]] = do(x[[0, 2]], new)
+        agree(call(f"Inplace{name}", indices=(0, 2)), [x, new], [wanted])
+
+
+def test_what_one_list_has_and_the_other_has_not() -> None:
+    make = several("ListDiff", ["int64", "int32"], attributes={"out_idx": "int32"})
+    agree(make, [np.array([1, 2, 3, 4]), np.array([4, 2])], [np.array([1, 3]), np.array([0, 2], np.int32)])
