@@ -24,7 +24,7 @@ from mswb.convert.onnx_graph import IR_VERSION, OPSET, OnnxBuilder, both, declar
 from mswb.convert.onnx_node import Refused
 from mswb.convert.onnx_weights import LARGE, Stored, Weights, placeholder
 from mswb.convert.onnx_writer import LIMIT, write
-from mswb.convert.program import Call, Choice, Closure, Walk, array_of, numpy_dtype
+from mswb.convert.program import Call, Choice, Closure, Walk, array_of, noted, numpy_dtype
 from mswb.findings import Finding
 
 NODE_MAP = "mswb.node_map"
@@ -235,6 +235,15 @@ class ToOnnx(Walk):
                 return target
             self._keep(values, node, self.node(node, values))
         return None
+
+    def node(self, node: schema.Node, values: Mapping[str, Any]) -> Any:
+        """The result of one node; after something is blocked, one that does not fit is its consequence."""
+        try:
+            return super().node(node, values)
+        except Refused:
+            if not self.blocked:
+                raise
+            return self._guess(noted(node))
 
     def call(self, call: Call) -> Any:
         """The result of an operator; one that is blocked gives what the writer noted of it."""

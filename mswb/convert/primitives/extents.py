@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,10 +139,24 @@ def parts(b: OnnxBuilder, given: Any) -> list[Size]:
     return [b.op("Slice", whole, b.ints([at]), b.ints([at + 1])) for at in range(count)]
 
 
+_CALC: Mapping[str, Callable[..., int]] = {
+    "Add": operator.add,
+    "Div": lambda one, other: -(-one // other) if one < 0 else one // other,
+    "Max": max,
+    "Min": min,
+    "Mod": operator.mod,
+    "Mul": operator.mul,
+    "Sub": operator.sub,
+}
+"""ONNX's arithmetic on integers."""
+
+
 def calc(b: OnnxBuilder, op: str, *given: Size) -> Size:
     """Arithmetic of ONNX on sizes: a number when all of them are."""
-    found = b.op(op, *(vector(b, one) for one in given))
-    return found if found.array is None else int(found.array.reshape(-1)[0])
+    known = [one for one in given if isinstance(one, int)]
+    if len(known) == len(given):
+        return _CALC[op](*known)
+    return b.op(op, *(vector(b, one) for one in given))
 
 
 def product(b: OnnxBuilder, given: Iterable[Size]) -> Size:
@@ -150,11 +165,6 @@ def product(b: OnnxBuilder, given: Iterable[Size]) -> Size:
     for one in given:
         found = one if found == 1 else found if one == 1 else calc(b, "Mul", found, one)
     return found
-
-
-def negated(b: OnnxBuilder, given: Size) -> Size:
-    """A size with the other sign."""
-    return calc(b, "Neg", given)
 
 
 def as_number(b: OnnxBuilder, given: Size) -> Size:

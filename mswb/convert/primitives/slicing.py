@@ -48,7 +48,8 @@ class _Spec:
     new: list[int] = field(default_factory=list)
 
 
-def _spec(call: Call, b: OnnxBuilder, rank: int) -> _Spec:
+def _spec(call: Call, b: OnnxBuilder, x: Value) -> _Spec:
+    rank = at.rank_of(x)
     given = [at.parts(b, call.get(name)) for name in ("begin", "end", "strides")]
     count = len(given[0])
     kinds = list(_kinds(call, count))
@@ -65,11 +66,26 @@ def _spec(call: Call, b: OnnxBuilder, rank: int) -> _Spec:
             spec.places[axis] = 0 if no_begin else begin
             axis += 1
         else:
-            _slice(spec, axis, None if no_begin else begin, None if no_end else end, step)
+            first, last = None if no_begin else begin, None if no_end else end
+            back = isinstance(step, int) and step < 0
+            if back and first is not None and not (isinstance(first, int) and first >= -1):
+                first, last = _held(b, x, axis, first, last)
+            _slice(spec, axis, first, last, step)
             axis, result = axis + 1, result + 1
     if axis > rank:
         raise Refused(f"{axis} axes of {rank} are cut")
     return spec
+
+
+def _held(b: OnnxBuilder, x: Value, axis: int, begin: at.Size, end: at.Size | None) -> tuple[at.Size, at.Size | None]:
+    """Backwards from before the first element is nothing at all, which ONNX sees otherwise."""
+    size = at.size(b, x, axis)
+    if isinstance(begin, int) and isinstance(size, int):
+        return (0, 0) if begin < -size else (begin, end)
+    nothing = b.op("Less", b.op("Add", at.vector(b, begin), at.vector(b, size)), b.ints([0]))
+    rest = at.vector(b, _START if end is None else end)
+    none = b.ints([0])
+    return b.op("Where", nothing, none, at.vector(b, begin)), b.op("Where", nothing, none, rest)
 
 
 def _slice(spec: _Spec, axis: int, begin: at.Size | None, end: at.Size | None, step: at.Size) -> None:
@@ -86,7 +102,7 @@ def _slice(spec: _Spec, axis: int, begin: at.Size | None, end: at.Size | None, s
 
 def _strided(call: Call, b: OnnxBuilder) -> Value:
     x = tensor(call)
-    spec = _spec(call, b, at.rank_of(x))
+    spec = _spec(call, b, x)
     x = at.slices(b, x, spec.axes, spec.starts, spec.ends, spec.steps)
     for axis in sorted(spec.places, reverse=True):
         x = _place(b, x, axis, spec.places[axis])

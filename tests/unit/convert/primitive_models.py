@@ -54,9 +54,15 @@ def run_onnx(path: str, inputs: Sequence[Array]) -> list[Array]:
     return [np.asarray(one) for one in found]
 
 
-def agree(make: Make, inputs: Sequence[Array], expected: Sequence[Any], rtol: float = 1e-5) -> None:
-    """Both give what is expected, with sizes known and open; data types are exact."""
-    for free in (False, True):
+def agree(
+    make: Make,
+    inputs: Sequence[Array],
+    expected: Sequence[Any],
+    rtol: float = 1e-5,
+    sizes: Sequence[bool] = (False, True),
+) -> None:
+    """Both give what is expected, with ``sizes`` known and open; data types are exact."""
+    for free in sizes:
         with tempfile.TemporaryDirectory() as folder:
             path = written(make, inputs, Path(folder), free)
             same(run_onnx(path, inputs), expected, rtol, "onnx")
