@@ -13,8 +13,8 @@ from mswb.convert.graph import Array
 
 PIECE = 1 << 18
 """Elements that are looked at at once."""
-LOWEST, HIGHEST = -46, 309
-"""Exponents between which float64 errors are counted; whatever is smaller counts as the lowest."""
+LOWEST = -46
+"""The exponent that smaller errors count for, too: float32 has none below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,12 @@ def statistics(array: Array) -> Statistics | None:
         return None
     low, high, mean, spread, count, zeros = math.inf, -math.inf, 0.0, 0.0, 0, 0
     for part in _finite_parts(array.reshape(-1)):
-        zeros += int(part.size - np.count_nonzero(part))
+        zeros += int(np.count_nonzero(part == 0))
         low, high = min(low, float(part.min())), max(high, float(part.max()))
         with np.errstate(over="ignore"):
-            own, apart = float(part.mean()), float(part.var()) * part.size
+            own = float(part.mean())
+            part -= own
+            apart = float(np.dot(part, part))
         step, total = own - mean, count + part.size
         spread += apart + step * step * count * part.size / total
         mean += step * part.size / total
@@ -103,28 +105,30 @@ class Counter:
     """Counts absolute errors, a piece at a time."""
 
     def __init__(self) -> None:
-        self._bins = np.zeros(HIGHEST - LOWEST + 1, np.int64)
+        self._decades: dict[int, int] = {}
         self._exact = 0
         self._infinite = 0
 
     def add(self, errors: Array) -> None:
-        """Count errors; NaN among them stands for NaN on both sides."""
+        """Count errors; NaN among them stands for NaN on both sides.
+
+        Comparing with each power of ten is exact, and a tenth of the price of a logarithm for each.
+        """
         some = errors[errors > 0]
-        self._exact += errors.size - some.size
-        if not some.size:
+        self._exact += int(errors.size - some.size)
+        infinite = int(np.count_nonzero(np.isinf(some)))
+        self._infinite += infinite
+        if some.size == infinite:
             return
-        with np.errstate(all="ignore"):
-            exponents = np.floor(np.log10(some))
-        infinite = np.isinf(exponents)
-        if infinite.any():
-            self._infinite += int(np.count_nonzero(infinite))
-            exponents = exponents[~infinite]
-        places = np.clip(exponents, LOWEST, HIGHEST).astype(np.int64) - LOWEST
-        self._bins += np.bincount(places, minlength=self._bins.size)
+        largest = some.max() if not infinite else some[np.isfinite(some)].max()
+        low, high = (math.floor(math.log10(float(one))) for one in (some.min(), largest))
+        before = 0
+        for at in range(max(low - 1, LOWEST), high + 2):
+            below = int(np.count_nonzero(some < float(f"1e{at + 1}")))
+            if below > before:
+                self._decades[at] = self._decades.get(at, 0) + below - before
+            before = below
 
     def found(self) -> Errors:
         """The counts so far."""
-        places = np.flatnonzero(self._bins)
-        return Errors(
-            int(self._exact), {int(at) + LOWEST: int(self._bins[at]) for at in places}, int(self._infinite)
-        )  # fmt: skip
+        return Errors(self._exact, dict(self._decades), self._infinite)
