@@ -181,7 +181,8 @@ def test_every_blocked_operator_is_listed_at_once(folder: Path, capsys: pytest.C
 
 def test_changes_that_are_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = """convert --input_file model.mindir --output_file b.onnx --input_format NHWC
-        --input_shape input:[2,-1,-1,-1] --custom_op_config '{"BatchNorm": {"epsilon": 0.5}, "Absent": {"a": 1}}' --format json"""
+        --input_shape input:[2,-1,-1,-1] --custom_op_config '{"BatchNorm": {"epsilon": 0.5}, "Absent": {"a": 1}}'
+        --format json"""
     assert run(shlex.split(line)) == 0
     report = reported(capsys)
     assert [one["code"] for one in report["findings"]] == [
