@@ -7,7 +7,7 @@ the tensor's own data type, divided without remainder towards zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from mswb.convert.graph import Array, Value
 from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.primitives.extents import (
+    END,
     axes_in,
     carried,
     converted,
@@ -24,9 +25,10 @@ from mswb.convert.primitives.extents import (
     product,
     rank_of,
     size,
+    slices,
     vector,
 )
-from mswb.convert.primitives.kernels import FLOATS, HALVES, run, single
+from mswb.convert.primitives.kernels import FLOATS, HALVES, INTEGERS, run, single
 from mswb.convert.primitives.operands import number, tensor
 from mswb.convert.program import Call
 
@@ -57,15 +59,39 @@ def kept(call: Call) -> bool:
 
 
 def reduced(b: OnnxBuilder, op: str, x: Value, axes: Axes | Value | None, keep: bool) -> Value:
-    """A reduction of ONNX over some axes; over all when there are none."""
+    """A reduction of ONNX over some axes; over all when there are none.
+
+    onnxruntime computes integers in double precision and does not wrap: sums of them go by way of int64, and products
+    by single multiplications where sizes are known.
+    """
     if x.dtype == "bool" and (x.fixed is None or 0 in x.fixed):  # of no elements, onnxruntime knows none of bool
         return b.cast(reduced(b, op, b.cast(x, "uint8"), axes, keep), "bool")
+    if op == "ReduceProd" and x.dtype in INTEGERS and x.fixed is not None and not isinstance(axes, Value):
+        return _integer_product(b, x, axes_in(axes, len(x.fixed)) if x.fixed else [], keep)
+    if op in ("ReduceSum", "ReduceProd") and x.dtype in INTEGERS and x.dtype != "int64":
+        return b.cast(reduced(b, op, b.cast(x, "int64"), axes, keep), x.dtype)
     if isinstance(axes, Value):
         count = 0 if keep else None if axes.shape is None else axes.shape[0]
         shape = None if x.shape is None or count is None else (None,) * (len(x.shape) - count)
         return carried(b, op, x, axes, keepdims=int(keep), shape=shape)
     wanted = axes if x.rank != 0 else None
     return carried(b, op, x, None if wanted is None else b.ints(wanted), keepdims=int(keep))
+
+
+def _integer_product(b: OnnxBuilder, x: Value, axes: Sequence[int], keep: bool) -> Value:
+    """The first half times the second, until one is left."""
+    for axis in axes:
+        count = (x.fixed or ())[axis]
+        if count == 0:
+            ones = b.cast(reduced(b, "ReduceProd", b.cast(x, "float64"), (axis,), True), x.dtype)
+            x, count = ones, 1
+        while count > 1:
+            half = count // 2
+            first, second = (slices(b, x, [axis], [start], [start + half]) for start in (0, half))
+            rest = [slices(b, x, [axis], [2 * half], [END])] if count % 2 else []
+            x = run(b, "Mul", first, second)
+            x, count = b.op("Concat", x, *rest, axis=axis) if rest else x, count - half
+    return x if keep else b.squeeze(x, axes)
 
 
 def axes_of(x: Array, axes: Axes | None) -> Axes | None:
