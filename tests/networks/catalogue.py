@@ -71,11 +71,13 @@ class Network:
         name: of the files that it is exported to.
         make: builds the cell.
         inputs: what it is called with.
+        half: it computes in half precision and may give float32, which is then as coarse.
     """
 
     name: str
     make: Callable[[], Any]
     inputs: tuple[Given, ...]
+    half: bool = False
 
     @property
     def trials(self) -> int:
@@ -92,8 +94,8 @@ NETWORKS: dict[str, Network] = {}
 """Every network by its name, once the modules that define them are imported."""
 
 
-def layer(name: str, make: Callable[[], Any], *inputs: Given) -> None:
+def layer(name: str, make: Callable[[], Any], *inputs: Given, half: bool = False) -> None:
     """Add a network that is one cell."""
     if name in NETWORKS:
         raise ValueError(f"two networks are called {name}")
-    NETWORKS[name] = Network(name, make, inputs)
+    NETWORKS[name] = Network(name, make, inputs, half)

@@ -201,3 +201,54 @@ class ForOverTime(nn.Cell):
             state = self.step(x[:, at], state)
             found.append(state)
         return ops.stack(found, 1)
+
+
+@function(f32(2, 3), i32(1, low=3, high=6))
+def while_with_break(x: Any, count: Any) -> Any:
+    at = ms.Tensor([0], ms.int32)
+    while at < count:
+        x = x * 2
+        if x.sum() > 10:
+            break
+        at = at + 1
+    return x + 1
+
+
+@function(f32(2, 3), i32(1, low=3, high=6))
+def while_with_continue(x: Any, count: Any) -> Any:
+    at = ms.Tensor([0], ms.int32)
+    while at < count:
+        at = at + 1
+        if at == 2:
+            continue
+        x = x * 2 - 1
+    return x
+
+
+@function(f32(2, 3), i32(1, low=0, high=3))
+def if_in_for(x: Any, which: Any) -> Any:
+    for at in range(3):
+        if which == at:
+            x = x * (at + 2)
+        else:
+            x = x - at
+    return x
+
+
+@function(f32(2, 3), i32(1, low=0, high=2))
+def if_of_tuples(x: Any, which: Any) -> Any:
+    if which > 0:
+        a, b = x * 2, ops.relu(x)
+    else:
+        a, b = x - 1, ops.tanh(x)
+    return a, (b, a + b)
+
+
+@function(f32(4, 3), i32(1, low=1, high=4))
+def for_over_rows(x: Any, count: Any) -> Any:
+    total = ops.zeros((3,), ms.float32)
+    at = ms.Tensor(0, ms.int32)
+    while at < count[0]:
+        total = total + x[at]
+        at = at + 1
+    return total

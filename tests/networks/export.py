@@ -1,8 +1,9 @@
 """Export the networks: ``python -m tests.networks.export FOLDER [--only NAME,NAME*] [--after NAME] [--builtin]``.
 
 For each network FOLDER gets NAME.mindir and NAME.npz with the inputs and MindSpore's own outputs (``0.in.1`` is the
-second input of the first trial), or with --builtin the NAME.onnx of MindSpore's own exporter. progress.jsonl gets a
-line before and after each, so that whoever started this knows which network ended the process.
+second input of the first trial; ``half`` is there when it computes in half precision), or with --builtin the NAME.onnx
+of MindSpore's own exporter. progress.jsonl gets a line before and after each, so that whoever started this knows which
+network ended the process.
 """
 
 from __future__ import annotations
@@ -23,16 +24,8 @@ import numpy as np
 from tests.networks.catalogue import NETWORKS, Given, Network
 
 MODULES = (
-    "layers",
-    "arithmetic",
-    "arrays",
-    "functional",
-    "tensors",
-    "control",
-    "models",
-    "transformers",
-    "losses",
-    "rare",
+    *("layers", "arithmetic", "arrays", "functional", "tensors", "control"),
+    *("models", "transformers", "losses", "rare", "blocks"),
 )
 
 
@@ -87,7 +80,7 @@ def ours(network: Network, folder: Path) -> None:
     """Write the MindIR file, the inputs and the outputs."""
     cell = built(network)
     rng = np.random.default_rng(network.seed + 1)
-    arrays: dict[str, Any] = {}
+    arrays: dict[str, Any] = {"half": np.array(True)} if network.half else {}
     for trial in range(network.trials):
         given = [one.draw(rng, trial) for one in network.inputs]
         arrays.update({f"{trial}.in.{at}": array for at, array in enumerate(given)})
