@@ -291,14 +291,3 @@ def mint_movers(a: Any) -> Any:
         mint.transpose(a, 0, 1),
         mint.tile(a, (2, 1, 1)),
     )
-
-
-@function(f32(3, 4), i32(3, 2, low=0, high=3))
-def mint_choosers(a: Any, index: Any) -> Any:
-    return (
-        mint.index_select(a, 0, index),
-        mint.argmax(a, 1),
-        mint.topk(a, 2)[0],
-        mint.sort(a)[0],
-        mint.narrow(a, 1, 1, 2),
-    )
