@@ -11,7 +11,7 @@ import numpy as np
 from mswb.convert.graph import TYPE_IDS, Array, Shape, Value
 from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
-from mswb.convert.primitives.kernels import working
+from mswb.convert.primitives.kernels import KERNELS, working
 from mswb.convert.program import Call, numpy_dtype
 
 Size = int | Value
@@ -203,7 +203,8 @@ END = (1 << 63) - 1
 
 def carried(b: OnnxBuilder, op: str, x: Value, *others: Value | None, **attributes: Any) -> Value:
     """An operator that moves elements, by way of a data type that onnxruntime has a kernel for."""
-    used = working(op, x.dtype)
+    wraps = x.dtype == "uint64" and x.dtype not in KERNELS.get(op, ("uint64",))
+    used = "int64" if wraps else working(op, x.dtype)  # what only moves comes back as the number it was
     return b.cast(b.op(op, b.cast(x, used), *others, **attributes), x.dtype)
 
 
