@@ -1,0 +1,204 @@
+"""What ``x[:, i]`` becomes where sizes are open: MindSpore leaves the steps of Python's indexing in the graph.
+
+Each index turns into a tensor of places, and a call tells to which sizes they are all broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mswb.convert.graph import Array, Value
+from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx_node import Refused
+from mswb.convert.primitives import extents as at
+from mswb.convert.primitives.extents import Size, Sizes
+from mswb.convert.primitives.indices import integer
+from mswb.convert.primitives.operands import tensor
+from mswb.convert.program import Call
+
+_ELLIPSIS, _SLICE, _TENSOR = 9, 15, 17
+"""How MindSpore numbers the kinds of indices; 0 is none."""
+_MOST = 8
+"""Indices that a call has place for."""
+_LOWEST = -(1 << 63)
+_Join = Callable[[Size, Size], Size]
+
+
+def _kinds(call: Call) -> list[int]:
+    return [one for one in call.integers("tuple_index_types") if one]
+
+
+def _axis(call: Call) -> int:
+    if integer(call.get("expand_dims_mask", 0), "expand_dims_mask"):
+        raise Refused("new dimensions (None) among indices whose sizes are open are not known")
+    return integer(call.get("tuple_index_axis"), "tuple_index_axis")
+
+
+def _dimension(call: Call, rank: int) -> int:
+    """Which dimension of the tensor an index is for: those behind an ellipsis count from the end."""
+    kinds, axis = _kinds(call), _axis(call)
+    is_own = call.get("origin_index_type", "") == "ellipsis_index"
+    if is_own or _ELLIPSIS not in kinds or axis < kinds.index(_ELLIPSIS):
+        return axis
+    return axis + rank - len(kinds)
+
+
+def _ends(call: Call) -> tuple[int, int, int]:
+    """A slice with numbers for what is left out."""
+    given = [integer(call.input(place), "an end of a slice") for place in (1, 2, 3)]
+    missing = call.integers("init_by_none", (0, 0, 0))
+    step = 1 if missing[2] else given[2]
+    start = (0 if step > 0 else at.END) if missing[0] else given[0]
+    stop = (at.END if step > 0 else _LOWEST) if missing[1] else given[1]
+    return start, stop, step
+
+
+# -- what all of them are broadcast to
+
+
+def _broadcast(shapes: Sequence[Sequence[Size]], join: _Join) -> list[Size]:
+    rank = max((len(one) for one in shapes), default=0)
+    padded = [(*(1,) * (rank - len(one)), *one) for one in shapes]
+    found: list[Size] = [1] * rank
+    for one in padded:
+        found = [join(first, second) for first, second in zip(found, one, strict=True)]
+    return found
+
+
+def _information(call: Call, rank: int, shapes: Callable[[Any], Sequence[Size]], join: _Join) -> tuple[Any, ...]:
+    """Where the tensors' dimensions come, their common sizes, these among slices, all sizes, and those of each slice.
+
+    As MindSpore's kernel: tensors that lie together stay in their place, else their dimensions come first.
+    """
+    if call.get("tuple_index_info_type", ""):
+        raise Refused("items that are set where sizes are open are not known", nearest="--input_shape")
+    if integer(call.get("expand_dims_cnt", 0), "expand_dims_cnt"):
+        raise Refused("new dimensions (None) among indices whose sizes are open are not known")
+    kinds = _kinds(call)
+    plain = [one for one in kinds if one != _ELLIPSIS]
+    count = rank if _ELLIPSIS in kinds else len(kinds)
+    place = kinds.index(_ELLIPSIS) if _ELLIPSIS in kinds else len(plain)
+    whole = [*plain[:place], *[_SLICE] * (count - len(plain)), *plain[place:]]
+    given = [shapes(one) for one in call.inputs[2 : 2 + count]]
+    behind = given[len(plain) :]  # what the ellipsis stands for is given at the end
+    ordered = [*given[:place], *behind, *given[place : len(plain)]]
+    common = _broadcast([one for one, kind in zip(ordered, whole, strict=True) if kind == _TENSOR], join)
+    lengths = [one[0] for one, kind in zip(ordered, whole, strict=True) if kind != _TENSOR]
+    tensors = [number for number, kind in enumerate(whole) if kind == _TENSOR]
+    together = tensors == list(range(tensors[0], tensors[-1] + 1)) if tensors else True
+    first = min(tensors[0], len(lengths)) if tensors and together else 0
+
+    def among(own: Sequence[Size], others: Sequence[Size]) -> Sizes:
+        return Sizes((*others[:first], *own, *others[first:]))
+
+    ones: list[Size] = [1] * len(lengths)
+    slices = [among([1] * len(common), [*ones[:one], lengths[one], *ones[one + 1 :]]) for one in range(len(lengths))]
+    before = sum(1 for kind in plain[:place] if kind != _TENSOR)
+    own = slices[before : before + len(behind)]
+    slices = [*slices[:before], *slices[before + len(behind) :], *own]
+    unused = [Sizes((1,) * (len(common) + len(lengths)))] * (_MOST - len(slices))
+    return first, Sizes(common), among(common, ones), among(common, lengths), *slices, *unused
+
+
+# -- ONNX
+
+
+def _indices(call: Call, b: OnnxBuilder) -> tuple[Value | None, ...]:
+    data = tensor(call)
+    every = at.counted(b, at.size(b, data, _dimension(call, at.rank_of(data))))
+    start, stop, step = _ends(call)
+    kept = at.slices(b, every, [0], [start], [stop], [step])
+    return b.unsqueeze(kept, [1]), *(None,) * 5
+
+
+def _normal(call: Call, b: OnnxBuilder) -> Value:
+    data = tensor(call)
+    count = at.size(b, data, _dimension(call, at.rank_of(data)))
+    kind = call.get("origin_index_type", "")
+    if kind == "ellipsis_index":
+        return at.counted(b, count)
+    if kind not in ("int_index", "tensor_index"):
+        raise Refused(f"an index of the kind {kind} is not known where sizes are open")
+    given = call.input(1)
+    index = b.cast(given, "int64") if isinstance(given, Value) else b.scalar(integer(given, "an index"), "int64")
+    size = b.scalar(count, "int64") if isinstance(count, int) else b.reshape(count, ())
+    return b.op("Where", b.op("Less", index, b.scalar(0, "int64")), b.op("Add", index, size), index)
+
+
+def _joined(b: OnnxBuilder) -> _Join:
+    """One size of two that are broadcast together."""
+
+    def join(one: Size, other: Size) -> Size:
+        if isinstance(one, int) and isinstance(other, int):
+            return other if one == 1 else one
+        if isinstance(one, int) or isinstance(other, int):
+            known, open_one = (one, other) if isinstance(one, int) else (other, one)
+            return open_one if known == 1 else known
+        return one if one == other else b.op("Where", b.op("Equal", one, b.ints([1])), other, one)
+
+    return join
+
+
+def _info(call: Call, b: OnnxBuilder) -> tuple[Any, ...]:
+    def shape(one: Any) -> Sequence[Size]:
+        return at.sizes(b, one) if isinstance(one, Value) else ()
+
+    return _information(call, at.rank_of(tensor(call)), shape, _joined(b))
+
+
+def _equal(call: Call, b: OnnxBuilder) -> Any:
+    one, other = call.input(0), call.input(1)
+    if len(one) != len(other):
+        return False
+    known = at.numbers(one), at.numbers(other)
+    if None not in known:
+        return known[0] == known[1]
+    flags = [b.op("Equal", at.vector(b, first), at.vector(b, second)) for first, second in zip(one, other, strict=True)]
+    found = flags[0]
+    for flag in flags[1:]:
+        found = b.op("And", found, flag)
+    return b.reshape(found, ())
+
+
+# -- numpy
+
+
+def _np_indices(call: Call) -> tuple[Any, ...]:
+    data = call.input(0)
+    start, stop, step = _ends(call)
+    ends = slice(None if start == at.END else start, None if stop in (at.END, _LOWEST) else stop, step)
+    return np.arange(data.shape[_dimension(call, data.ndim)])[ends][:, None], *(None,) * 5
+
+
+def _np_normal(call: Call) -> Array:
+    data = call.input(0)
+    count = data.shape[_dimension(call, data.ndim)]
+    if call.get("origin_index_type", "") == "ellipsis_index":
+        return np.arange(count)
+    index = np.asarray(call.input(1)).astype(np.int64)
+    return np.where(index < 0, index + count, index)
+
+
+def _np_info(call: Call) -> tuple[Any, ...]:
+    def join(one: Size, other: Size) -> Size:
+        return other if one == 1 else one
+
+    found = _information(call, call.input(0).ndim, lambda one: getattr(one, "shape", ()), join)
+    return tuple(tuple(one) if isinstance(one, Sizes) else one for one in found)
+
+
+TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
+    "GetTupleIndexInfo": _info,
+    "NormalizeTupleIndex": _normal,
+    "SliceToIndices": _indices,
+    "tuple_equal": _equal,
+}
+EVALUATE: Mapping[str, Callable[[Call], Any]] = {
+    "GetTupleIndexInfo": _np_info,
+    "NormalizeTupleIndex": _np_normal,
+    "SliceToIndices": _np_indices,
+    "tuple_equal": lambda call: tuple(call.input(0)) == tuple(call.input(1)),
+}
