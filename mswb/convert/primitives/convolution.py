@@ -97,7 +97,9 @@ def _depthwise(call: Call, b: OnnxBuilder) -> Value:
 
 def _optional(call: Call, name: str) -> Value | None:
     found = call.get(name, None)
-    return found if isinstance(found, Value) else None
+    if found is not None and not isinstance(found, Value):
+        raise Refused(f"its {name} is no tensor", attribute=name)
+    return found
 
 
 def _mint(call: Call, b: OnnxBuilder) -> Value:

@@ -42,7 +42,7 @@ def _mat_mul(call: Call, b: OnnxBuilder) -> Value:
     first, second = _flags(call)
     found = product(b, turned(b, tensor(call), first), turned(b, tensor(call, 1), second))
     bias = call.get("bias", None)
-    return run(b, "Add", found, bias) if isinstance(bias, Value) else found
+    return found if bias is None else run(b, "Add", found, bias)
 
 
 def _dense(call: Call, b: OnnxBuilder) -> Value:
@@ -50,7 +50,7 @@ def _dense(call: Call, b: OnnxBuilder) -> Value:
     x, w = tensor(call), tensor(call, 1)
     found = product(b, x, turned(b, w, rank_of(w) > 1))
     bias = call.get("bias", None)
-    return run(b, "Add", found, bias) if isinstance(bias, Value) else found
+    return found if bias is None else run(b, "Add", found, bias)
 
 
 def _scaled(b: OnnxBuilder, value: Value, by: float) -> Value:

@@ -55,7 +55,7 @@ def _pairwise(loss: Pairwise, default: str = "mean") -> Callable[[Call, OnnxBuil
         x, target = (single(b, tensor(call, at)) for at in (0, 1))
         found = loss(b, x, b.cast(target, x.dtype), call)
         weight = call.get("weight", None)
-        if isinstance(weight, Value):
+        if weight is not None:
             found = b.op("Mul", found, b.cast(weight, found.dtype))
         return _summed(b, found, _reduction(call, default), tensor(call).dtype)
 
@@ -77,7 +77,7 @@ def _binary_logits(b: OnnxBuilder, x: Value, y: Value, call: Call) -> Value:
     """(1 - y) x + (1 + (p - 1) y) (log(1 + e^-|x|) + max(-x, 0))"""
     tail = b.op("Add", log1p(b, b.op("Exp", b.op("Neg", b.op("Abs", x)))), run(b, "Max", b.op("Neg", x), 0.0))
     positive = call.get("posWeight", None)
-    if isinstance(positive, Value):
+    if positive is not None:
         more = run(b, "Add", b.cast(positive, x.dtype), -1.0)
         tail = b.op("Mul", tail, run(b, "Add", b.op("Mul", more, y), 1.0))
     return b.op("Add", b.op("Mul", _less_from_one(b, y), x), tail)
@@ -164,7 +164,7 @@ def _multi_margin(call: Call, b: OnnxBuilder) -> Value:
     own = b.op("GatherElements", x, b.unsqueeze(labels, [1]), axis=1)
     over = run(b, "Max", run(b, "Add", b.op("Sub", x, own), margin), 0.0)
     over = b.op("Mul", over, over) if power == 2 else over
-    if len(call.inputs) > 2 and isinstance(call.input(2), Value):
+    if len(call.inputs) > 2 and call.input(2) is not None:
         over = b.op("Mul", over, b.unsqueeze(b.op("Gather", b.cast(call.input(2), x.dtype), labels, axis=0), [1]))
     classes = b.cast(b.op("Gather", b.shape_of(x), b.scalar(1, "int64")), "int64")
     places = b.op("Range", b.scalar(0, "int64"), classes, b.scalar(1, "int64"))

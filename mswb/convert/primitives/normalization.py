@@ -155,7 +155,7 @@ def _group_norm(call: Call, b: OnnxBuilder) -> tuple[Value, ...]:
     found = b.op("Reshape", even, b.shape_of(x), shape=x.shape)
     for op, name in (("Mul", "weight"), ("Add", "bias")):
         one = call.get(name, None)
-        if isinstance(one, Value):
+        if one is not None:
             found = b.op(op, found, _channels(b, b.cast(one, wide.dtype), rank_of(x)))
     return b.cast(found, x.dtype), *(b.cast(b.squeeze(one, [2]), x.dtype) for one in (mean, factor))
 
