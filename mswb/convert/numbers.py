@@ -88,10 +88,22 @@ def paired(source: OnnxModel, subject: Target) -> Target:
     ours, theirs = producers(subject.model.graph), {name for node in source.proto.graph.node for name in node.output}
     told = {one.key: one.value for one in source.proto.metadata_props}
     other = {onnx: name for name, onnx in reversed(names_told(told.get(NODE_MAP)).items())}
-    return max(
-        (replace(subject, names=names) for names in (subject.names, other)),
-        key=lambda one: sum(name in theirs and mindir in ours for name, mindir in one.names.items()),
+    best = max(
+        (subject.names, other),
+        key=lambda names: sum(name in theirs and mindir in ours for name, mindir in names.items()),
     )
+    return replace(subject, names=best if best is subject.names else _with_casts(source, best))
+
+
+def _with_casts(source: OnnxModel, names: Mapping[str, str]) -> dict[str, str]:
+    """The names, and those of the same results in another precision."""
+    found = dict(names)
+    for node in source.proto.graph.node:
+        if node.op_type == "Cast" and node.input[0] in found and all(
+            source.types.get(name, ("", None))[0] in LIMITS for name in (node.input[0], node.output[0])
+        ):  # fmt: skip
+            found.setdefault(node.output[0], found[node.input[0]])
+    return found
 
 
 def _placed(path: str, model: schema.Model) -> schema.Model:
@@ -237,7 +249,8 @@ class _Step:
                 self.ours.keep(item.ours, self.chain[item.name])
 
     def _refer(self) -> None:
-        wanted = {item.name for item in self.items} | self.now.keeps
+        casts = {name for node in self.now.nodes if node.op_type == "Cast" for name in node.output}
+        wanted = {item.name for item in self.items} | self.now.keeps | (casts & self.parent.target.names.keys())
         names = [name for node in self.now.nodes for name in node.output if name in wanted]
         if not names:
             return
