@@ -24,6 +24,8 @@ _ELLIPSIS, _SLICE, _TENSOR = 9, 15, 17
 _MOST = 8
 """Indices that a call has place for."""
 _LOWEST = -(1 << 63)
+_NUMBERS = ("int_index", "tensor_index", "tensor_index_sequence_index")
+"""Kinds of indices whose negative numbers count from the end."""
 _Join = Callable[[Size, Size], Size]
 
 
@@ -38,10 +40,14 @@ def _axis(call: Call) -> int:
 
 
 def _dimension(call: Call, rank: int) -> int:
-    """Which dimension of the tensor an index is for: those behind an ellipsis count from the end."""
+    """Which dimension of the tensor an index is for: those behind an ellipsis count from the end.
+
+    What the ellipsis itself stands for is counted from its place.
+    """
     kinds, axis = _kinds(call), _axis(call)
-    is_own = call.get("origin_index_type", "") == "ellipsis_index"
-    if is_own or _ELLIPSIS not in kinds or axis < kinds.index(_ELLIPSIS):
+    if call.get("origin_index_type", "") == "ellipsis_index":
+        return kinds.index(_ELLIPSIS) + axis
+    if _ELLIPSIS not in kinds or axis < kinds.index(_ELLIPSIS):
         return axis
     return axis + rank - len(kinds)
 
@@ -120,7 +126,7 @@ def _normal(call: Call, b: OnnxBuilder) -> Value:
     kind = call.get("origin_index_type", "")
     if kind == "ellipsis_index":
         return at.counted(b, count)
-    if kind not in ("int_index", "tensor_index"):
+    if kind not in _NUMBERS:
         raise Refused(f"an index of the kind {kind} is not known where sizes are open")
     given = call.input(1)
     index = b.cast(given, "int64") if isinstance(given, Value) else b.scalar(integer(given, "an index"), "int64")
@@ -176,8 +182,11 @@ def _np_indices(call: Call) -> tuple[Any, ...]:
 def _np_normal(call: Call) -> Array:
     data = call.input(0)
     count = data.shape[_dimension(call, data.ndim)]
-    if call.get("origin_index_type", "") == "ellipsis_index":
+    kind = call.get("origin_index_type", "")
+    if kind == "ellipsis_index":
         return np.arange(count)
+    if kind not in _NUMBERS:
+        raise Refused(f"an index of the kind {kind} is not known where sizes are open")
     index = np.asarray(call.input(1)).astype(np.int64)
     return np.where(index < 0, index + count, index)
 
