@@ -129,7 +129,10 @@ def _normal(call: Call, b: OnnxBuilder) -> Value:
     if kind not in _NUMBERS:
         raise Refused(f"an index of the kind {kind} is not known where sizes are open")
     given = call.input(1)
-    index = b.cast(given, "int64") if isinstance(given, Value) else b.scalar(integer(given, "an index"), "int64")
+    if isinstance(given, tuple):
+        index = at.vector(b, given)
+    else:
+        index = b.cast(given, "int64") if isinstance(given, Value) else b.scalar(integer(given, "an index"), "int64")
     size = b.scalar(count, "int64") if isinstance(count, int) else b.reshape(count, ())
     return b.op("Where", b.op("Less", index, b.scalar(0, "int64")), b.op("Add", index, size), index)
 
