@@ -1,7 +1,8 @@
 """Running sums, products, extremes and logarithms of sums of exponentials.
 
 ONNX has the sum alone. The others go in steps of 1, 2, 4 … elements (Hillis and Steele), which is exact for what is
-associative: after each step an element stands for twice as many before it.
+associative: after each step an element stands for twice as many before it. Along a size that only the run tells they
+are a Scan of ONNX, one element after the other.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from onnx import helper
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx_graph import OnnxBuilder, declared
 from mswb.convert.primitives.extents import (
     END,
     along,
@@ -24,12 +25,12 @@ from mswb.convert.primitives.extents import (
     dtype_of,
     fixed,
     rank_of,
+    size,
     slices,
-    vector,
 )
 from mswb.convert.primitives.kernels import FLOATS, run, single, where, working
 from mswb.convert.primitives.operands import tensor
-from mswb.convert.program import Call
+from mswb.convert.program import Call, numpy_dtype
 
 Combine = Callable[[OnnxBuilder, Sequence[Value], Sequence[Value]], Sequence[Value]]
 """What stands for the elements before and after together."""
@@ -38,6 +39,13 @@ Combine = Callable[[OnnxBuilder, Sequence[Value], Sequence[Value]], Sequence[Val
 def _axis(call: Call, rank: int) -> int:
     given = call.get("axis", call.get("dim", None))
     return axis_in(call.input(1) if given is None else given, rank)
+
+
+def _open_axis(call: Call) -> Value | None:
+    """The axis as a tensor, where only the run tells it."""
+    given = call.get("axis", call.get("dim", None))
+    given = call.input(1) if given is None else given
+    return given if isinstance(given, Value) and given.array is None else None
 
 
 LOWEST = float(np.finfo(np.float32).min)
@@ -51,18 +59,21 @@ def _total(call: Call, b: OnnxBuilder) -> Value:
     x = tensor(call)
     if call.op == "CumsumExt":
         x = b.cast(x, dtype_of(call, x.dtype if x.dtype in (*FLOATS, "bfloat16") else "int64"))
-    given = call.get("axis", call.get("dim", None))
-    is_open = isinstance(given, Value) and given.array is None
-    axis = b.reshape(vector(b, given), ()) if is_open else b.constant(np.array(_axis(call, rank_of(x)), np.int64))
+    axis = _open_axis(call)
+    axis = (
+        b.constant(np.array(_axis(call, rank_of(x)), np.int64))
+        if axis is None
+        else b.reshape(b.cast(axis, "int64"), ())
+    )
     flags = {name: int(bool(call.get(name, False))) or None for name in ("exclusive", "reverse")}
     return carried(b, "CumSum", x, axis, **flags)
 
 
-def scan(b: OnnxBuilder, given: Sequence[Value], axis: int, combine: Combine) -> list[Value]:
-    """All running results along an axis whose size is known."""
+def scan(b: OnnxBuilder, given: Sequence[Value], axis: int, combine: Combine, firsts: Sequence[float]) -> list[Value]:
+    """All running results along an axis; ``firsts`` change nothing before the first element."""
     count = given[0].shape[axis] if given[0].shape is not None else None
     if count is None:
-        raise Refused("how many elements there are along the axis is only known when the model runs")
+        return _stepwise(b, given, axis, combine, firsts)
     found, step = list(given), 1
     while step < count:
         before = [slices(b, one, [axis], [0], [-step]) for one in found]
@@ -72,6 +83,29 @@ def scan(b: OnnxBuilder, given: Sequence[Value], axis: int, combine: Combine) ->
         found = [b.op("Concat", *pair, axis=axis) for pair in zip(first, joined, strict=True)]
         step *= 2
     return found
+
+
+def _stepwise(
+    b: OnnxBuilder, given: Sequence[Value], axis: int, combine: Combine, firsts: Sequence[float]
+) -> list[Value]:
+    rank, inner = rank_of(given[0]), b.inner()
+    others = [at for at in range(rank) if at != axis]
+    shape = tuple((given[0].shape or ())[at] for at in others)
+    sizes = b.op("Gather", b.shape_of(given[0]), b.ints(others), axis=0)
+    start = [b.op("Expand", b.scalar(first, one.dtype), sizes) for one, first in zip(given, firsts, strict=True)]
+    state, element = ([Value(b.shared.name(name), one.dtype, shape) for one in given] for name in ("state", "element"))
+    found = combine(inner, state, element)
+    found = [*found, *(inner.op("Identity", one) for one in found)]
+    body = inner.finish("step", [declared(one) for one in (*state, *element)], found)
+    names = [b.shared.name(f"{b.scope}/Scan" if b.scope else "Scan") for _ in found]
+    axes = [axis] * len(given)
+    node = helper.make_node(
+        "Scan", [one.name for one in (*start, *given)], names, name=names[0], body=body, num_scan_inputs=len(given),
+        scan_input_axes=axes, scan_output_axes=axes,
+    )  # fmt: skip
+    b.add(node, [*start, *given])
+    kinds = zip(names[len(given) :], given, strict=True)
+    return [Value(name, one.dtype, one.shape) for name, one in kinds]
 
 
 def _turned(b: OnnxBuilder, x: Value, axis: int, turned: bool) -> Value:
@@ -89,12 +123,22 @@ def _shifted(b: OnnxBuilder, x: Value, axis: int, first: float) -> Value:
 def _running(combine: Combine, first: float) -> Callable[[Call, OnnxBuilder], Value]:
     """A running result of one tensor, from ``first`` on; with the element itself, or without."""
 
+    def along_axis(b: OnnxBuilder, x: Value, axis: int, call: Call) -> Value:
+        turned = bool(call.get("reverse", False))
+        given = _turned(b, x, axis, turned)
+        given = _shifted(b, given, axis, first) if call.get("exclusive", False) else given
+        return _turned(b, scan(b, [given], axis, combine, [first])[0], axis, turned)
+
     def lower(call: Call, b: OnnxBuilder) -> Value:
         x = tensor(call)
-        axis, turned = _axis(call, rank_of(x)), bool(call.get("reverse", False))
-        given = _turned(b, single(b, x), axis, turned)
-        given = _shifted(b, given, axis, first) if call.get("exclusive", False) else given
-        return b.cast(_turned(b, scan(b, [given], axis, combine)[0], axis, turned), x.dtype)
+        wide, rank, axis = single(b, x), rank_of(x), _open_axis(call)
+        if axis is None:
+            return b.cast(along_axis(b, wide, _axis(call, rank), call), x.dtype)
+        found = along_axis(b, wide, rank - 1, call)
+        for at in range(rank - 1):  # one of them, by the axis that the run tells
+            chosen = b.op("Equal", b.op("Mod", b.cast(axis, "int64"), b.scalar(rank, "int64")), b.scalar(at, "int64"))
+            found = where(b, chosen, along_axis(b, wide, at, call), found)
+        return b.cast(found, x.dtype)
 
     return lower
 
@@ -126,11 +170,12 @@ def _extreme(op: str, dtype: str) -> Callable[[Call, OnnxBuilder], tuple[Value, 
     def lower(call: Call, b: OnnxBuilder) -> tuple[Value, Value]:
         x = tensor(call)
         axis = _axis(call, rank_of(x))
-        count = None if x.shape is None else x.shape[axis]
-        if count is None:
-            raise Refused("how many elements there are along the axis is only known when the model runs")
-        places = b.op("Expand", along(b, counted(b, count), axis, rank_of(x)), b.shape_of(x))
-        value, place = scan(b, [x, places], axis, _last(op))
+        places = b.op("Expand", along(b, counted(b, size(b, x, axis)), axis, rank_of(x)), b.shape_of(x))
+        kind = numpy_dtype(x.dtype)
+        ends = (
+            (-np.inf, np.inf) if kind.kind == "f" or x.dtype == "bfloat16" else (np.iinfo(kind).min, np.iinfo(kind).max)
+        )
+        value, place = scan(b, [x, places], axis, _last(op), [ends[op == "LessOrEqual"], -1])
         return value, b.cast(place, dtype)
 
     return lower

@@ -61,8 +61,9 @@ def convolve(x: Array, w: Array, window: Window, groups: int = 1) -> Array:
     found = np.zeros((len(x), groups, kernel.shape[1], int(np.prod(counts))))
     for at, where in places(window, counts):
         part = given[_behind(where)].reshape(len(x), groups, x.shape[1] // groups, -1)
+        factor = np.ascontiguousarray(kernel[_behind(at)])  # BLAS takes no other
         for one in range(len(x)):
-            found[one] += np.matmul(kernel[_behind(at)], part[one])
+            found[one] += np.matmul(factor, part[one])
     return found.reshape(len(x), w.shape[0], *counts)
 
 
@@ -78,7 +79,7 @@ def spread(x: Array, w: Array, window: Window, out: tuple[int, ...], groups: int
     found = np.zeros((len(x), groups * kernel.shape[2], *full))
     part = x.reshape(len(x), groups, x.shape[1] // groups, -1)
     for at, where in places(window, x.shape[2:]):
-        share = np.matmul(np.swapaxes(kernel[_behind(at)], 1, 2), part)
+        share = np.matmul(np.ascontiguousarray(np.swapaxes(kernel[_behind(at)], 1, 2)), part)
         found[_behind(where)] += share.reshape(*found.shape[:2], *x.shape[2:])
     cut = tuple(slice(low, low + size) for size, (low, _) in zip(out, pads, strict=True))
     return np.asarray(found[_behind(cut)])

@@ -153,7 +153,7 @@ def test_what_a_batch_norm_leaves_undefined_is_refused(tmp_path: Path) -> None:
 P, Q = draw(4, 5), np.abs(draw(4, 5)) % 1
 LABELS = np.array([0, 3, 2, 4])
 LOG = (P - np.log(np.exp(P).sum(1, keepdims=True))).astype(np.float32)
-REDUCED = {0: np.sum, 1: np.mean, 2: lambda x: x}
+REDUCED: dict[int, Any] = {0: np.sum, 1: np.mean, 2: lambda x: x}
 
 
 @pytest.mark.parametrize("reduction", [0, 1, 2])

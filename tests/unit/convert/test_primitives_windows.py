@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mswb.convert import to_onnx
+from mswb.convert.evaluator import evaluate
 from mswb.convert.graph import Builder
-from tests.unit.convert.primitive_models import Make, agree, call, several, written
+from mswb.convert.mindir.reader import read_file
+from tests.unit.convert.primitive_models import Make, agree, call, run_onnx, same, several, written
 
 RNG = np.random.default_rng(7)
 FEW = settings(max_examples=8, deadline=None)
@@ -180,8 +182,6 @@ def test_pooling(kernel: Any, stride: Any, mode: str) -> None:
 
 
 def fixed(make: Make, x: Any, expected: Sequence[Any], rtol: float = 1e-5) -> None:
-    from tests.unit.convert.primitive_models import evaluate, read_file, run_onnx, same
-
     with tempfile.TemporaryDirectory() as folder:
         path = written(make, [x], Path(folder))
         same(run_onnx(path, [x]), expected, rtol, "onnx")
