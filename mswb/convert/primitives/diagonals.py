@@ -72,6 +72,25 @@ def _eye_now(call: Call) -> Array:
     return at.converted(np.eye(int(number(call, "n")), int(number(call, "m"))), at.dtype_of(call, "float32"))
 
 
+def _diagonal_of(call: Call, shape: tuple[int, ...]) -> Array:
+    """Where all places are alike; in a high matrix ``wrap`` begins again below a row that is left out."""
+    found = np.zeros(shape, bool)
+    np.fill_diagonal(found, True, bool(call.get("wrap", False)))
+    return found
+
+
+def _fill_diagonal(call: Call, b: OnnxBuilder) -> Value:
+    x = tensor(call)
+    if x.fixed is None:
+        raise Refused("the sizes of its matrix are only known when the model runs")
+    return where(b, b.constant(_diagonal_of(call, x.fixed)), number(call, "fill_value"), x)
+
+
+def _fill_diagonal_now(call: Call) -> Array:
+    x: Array = call.input(0)
+    return np.where(_diagonal_of(call, x.shape), np.asarray(number(call, "fill_value")).astype(x.dtype), x)
+
+
 # -- one diagonal
 
 
@@ -215,6 +234,7 @@ _BOTH: Mapping[str, tuple[Lower, Compute]] = {
     "DiagPart": (_diag_part, _diag_part_now),
     "Diagonal": _DIAGONAL,
     "DiagonalView": _DIAGONAL,
+    "FillDiagonal": (_fill_diagonal, _fill_diagonal_now),
     "Eye": (_eye, _eye_now),
     "MatrixBandPart": (_band, _band_now),
     "MatrixDiagPartV3": (_part, lambda call: np.diagonal(call.input(0), _single(call, 1), -2, -1)),

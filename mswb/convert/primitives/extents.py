@@ -237,11 +237,18 @@ def dtype_of(call: Call, default: str, name: str = "dtype") -> str:
         Refused: a tensor can't have it.
     """
     given = call.get(name, None)
-    if given is None:
-        return default
+    return default if given is None else type_name(given)
+
+
+def type_name(given: Any) -> str:
+    """A data type's name, of its number or its name.
+
+    Raises:
+        Refused: a tensor can't have it.
+    """
     found = given if isinstance(given, str) and given in TYPE_IDS else _DTYPES.get(given)
     if found is None:
-        raise Refused(f"{given} is no data type of tensors", attribute=name)
+        raise Refused(f"{given} is no data type of tensors")
     return found
 
 

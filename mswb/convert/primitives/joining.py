@@ -143,17 +143,20 @@ def _from_tuple_now(call: Call) -> Array:
     return at.converted(found, at.dtype_of(call, "float64" if found.dtype.kind == "f" else found.dtype.name))
 
 
+_CONCAT = (_concat, lambda call: np.concatenate(_arrays(call), at.integers(_axis(call))[0]))
 _STACK = (_stack, lambda call: np.stack(_arrays(call), at.integers(_axis(call))[0]))
 _TILE = (_tile, _tile_now)
 _FROM_TUPLE = (_from_tuple, _from_tuple_now)
 _BOTH: Mapping[str, tuple[Lower, Compute]] = {
-    "Concat": (_concat, lambda call: np.concatenate(_arrays(call), at.integers(_axis(call))[0])),
+    "Concat": _CONCAT,
     "ListToTensor": _FROM_TUPLE,
     "Pack": _STACK,
     "Repeat": _TILE,
     "RepeatInterleaveInt": (_each, _repeat_now),
     "RepeatInterleaveTensor": (_each_by, _repeat_now),
     "Stack": _STACK,
+    "SequenceConcat": _CONCAT,
+    "SequenceStack": _STACK,
     "StackExt": _STACK,
     "TensorToTuple": (_to_tuple, lambda call: tuple(call.input(0).reshape(-1).tolist())),
     "Tile": _TILE,

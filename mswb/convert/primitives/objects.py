@@ -1,7 +1,8 @@
-"""Questions about Python's objects that an exporter leaves in a graph."""
+"""What an exporter leaves in a graph of Python's tuples of integers, and of questions about objects."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -51,19 +52,48 @@ def _identical_now(call: Call) -> bool:
     return one is other or (isinstance(one, bool) and isinstance(other, bool) and one == other)
 
 
+def _range(call: Call) -> tuple[int, ...]:
+    """As Python's range has it."""
+    return tuple(range(*(at.fixed(one, "the end of a range")[0] for one in call.inputs)))
+
+
+def _inverted(call: Call) -> tuple[int, ...]:
+    """Where each number of a permutation stands in it."""
+    given = at.fixed(call.input(0), "a permutation")
+    return tuple(given.index(place) for place in range(len(given)))
+
+
+def _product(call: Call, b: OnnxBuilder) -> Any:
+    return at.as_number(b, at.product(b, at.parts(b, call.input(0))))
+
+
+def _product_now(call: Call) -> int:
+    return math.prod(at.integers(call.input(0)))
+
+
 TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     "InSequence": _inside,
+    "InvertPermutation": lambda call, b: _inverted(call),
     "IsNot": _different,
     "Is_": _identical,
+    "MakeRange": lambda call, b: _range(call),
     "NotInSequence": _outside,
+    "ShapeMul": _product,
     "is_": _identical,
     "is_not": _different,
+    "make_range": lambda call, b: _range(call),
+    "shape_mul": _product,
 }
 EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "InSequence": _inside_now,
+    "InvertPermutation": _inverted,
     "IsNot": lambda call: not _identical_now(call),
     "Is_": _identical_now,
+    "MakeRange": _range,
     "NotInSequence": lambda call: not _inside_now(call),
+    "ShapeMul": _product_now,
     "is_": _identical_now,
     "is_not": lambda call: not _identical_now(call),
+    "make_range": _range,
+    "shape_mul": _product_now,
 }

@@ -115,6 +115,11 @@ def _padding(call: Call, rank: int) -> list[Edge]:
     return _from_last(at.fixed(call.get("padding"), "padding"), rank)
 
 
+def _up_to(call: Call, rank: int) -> list[Edge]:
+    """The last axis, which has one element, gets so many."""
+    return [(rank - 1, 0, int(number(call, "pad_dim_size", 8)) - 1)]
+
+
 def _v3_mode(call: Call) -> str:
     return str(call.get("mode", "constant"))
 
@@ -160,6 +165,7 @@ _BOTH: Mapping[str, tuple[Lower, Compute]] = {
     "ConstantPadND": _entry(_padding, lambda call: "constant", lambda call: number(call, "value", 0)),
     "MirrorPad": _entry(_pairs, lambda call: str(call.get("mode", "REFLECT")).lower()),
     "Pad": _entry(_pairs, lambda call: "constant"),
+    "Padding": _entry(_up_to, lambda call: "constant"),
     "PadV3": (_pad_v3, _entry(_v3, _v3_mode, _v3_fill)[1]),
     **{f"ReflectionPad{rank}D": _REFLECTION for rank in (1, 2, 3)},
     **{f"ReplicationPad{rank}D": _REPLICATION for rank in (1, 2, 3)},

@@ -126,6 +126,19 @@ def _filled(fill: Callable[[Call], Any], shape: str) -> tuple[Lower, Compute]:
     return lower, now
 
 
+def _fill_old(call: Call, b: OnnxBuilder) -> Value:
+    """By data type, shape and number."""
+    dtype = at.type_name(call.input(0))
+    value = call.input(2)
+    content = b.reshape(b.cast(value, dtype), ()) if isinstance(value, Value) else b.scalar(value, dtype)
+    return at.expand(b, content, at.parts(b, call.input(1)))
+
+
+def _fill_old_now(call: Call) -> Array:
+    whole = np.full(at.integers(call.input(1)), np.asarray(call.input(2)).reshape(()))
+    return at.converted(whole, at.type_name(call.input(0)))
+
+
 def _filled_kind(call: Call, value: Any) -> str:
     """That of the first input, of the number that fills, else float32."""
     giver = call.input(0) if call.op.startswith("New") else value
@@ -196,6 +209,7 @@ _ONE_HOT = (_one_hot, _one_hot_now)
 _RANGE, _SPACED = (_range, _range_now), (_spaced, _even_now)
 _BOTH: Mapping[str, tuple[Lower, Compute]] = {
     "Arange": _RANGE,
+    "Fill": (_fill_old, _fill_old_now),
     "FillScalar": _filled(lambda call: call.get("fill_value"), "size"),
     "FillTensor": _filled(lambda call: call.get("fill_value"), "size"),
     "FillV2": _filled(lambda call: call.input(1), ""),

@@ -8,7 +8,7 @@ with 1024 steps between two elements.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -288,6 +288,32 @@ def _upsample_cubic(scaled: Scaled, axis: int, before: int, after: int) -> Taps:
     return _held([first + step for step in (-1, 0, 1, 2)], before), weights
 
 
+def _area(scaled: Scaled, axis: int, before: int, after: int) -> Taps:
+    """The mean of what lies under each result, elements at the border in part."""
+    ratio = scaled.ratio(axis, before, after)
+    start = np.arange(after) * ratio
+    first = np.floor(start)
+    rows = [first + step for step in range(int(np.ceil(ratio)) + 1)]
+    shares = [np.clip(np.minimum(row + 1, start + ratio) - np.maximum(row, start), 0, 1) for row in rows]
+    return _held(rows, before), np.stack(shares) / ratio
+
+
+def _by_area(call: Call) -> Scaled:
+    return Scaled(call.input(1), None, "corners" if call.get("align_corners", False) else "asymmetric")
+
+
+def _area_lower(call: Call, b: OnnxBuilder) -> Value:
+    """Of images with channels last; always in single precision."""
+    x = b.transpose(b.cast(tensor(call), "float32"), (0, 3, 1, 2))
+    return b.transpose(_weighed(b, x, _by_area(call), _area), (0, 2, 3, 1))
+
+
+def _area_now(call: Call) -> Array:
+    x = np.moveaxis(call.input(0).astype(np.float64), -1, 1)
+    found = _weighed_now(_by_area, _area)(replace(call, inputs=(x, *call.inputs[1:])))
+    return np.moveaxis(found, 1, -1)
+
+
 def _nearest_both(asked: Asked) -> tuple[Lower, Compute]:
     return _nearest_lower(asked), _nearest_now(asked)
 
@@ -298,6 +324,7 @@ def _linear_both(asked: Asked) -> tuple[Lower, Compute]:
 
 _SCALED_LINEAR, _SCALED_NEAREST = _linear_both(_by_scales), _nearest_both(_by_scales)
 _BOTH: Mapping[str, tuple[Lower, Compute]] = {
+    "ResizeArea": (_area_lower, _area_now),
     "ResizeBicubic": (_weighed_lower(_by_flags, _cubic), _weighed_now(_by_flags, _cubic)),
     "ResizeBilinear": _linear_both(_by_flags),
     "ResizeBilinearV2": _linear_both(_by_flags),

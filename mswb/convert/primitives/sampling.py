@@ -135,35 +135,42 @@ def _affine_now(call: Call) -> Array:
 
 def _crop_settings(call: Call) -> tuple[int, int]:
     method = call.attributes.get("method", "bilinear")
-    if method != "bilinear":
+    if method not in _MODES:
         raise Refused(f"method {method}", attribute="method")
     high, wide = at.fixed(call.input(3), "the size of the crops")
     return high, wide
 
 
-def _parts(count: int) -> Array:
-    """How far from the start to the end of a box each place lies; a single one is in the middle."""
-    return np.arange(count) / (count - 1) if count > 1 else np.full(1, 0.5)
+def _is_nearest(call: Call) -> bool:
+    return bool(call.attributes.get("method", "bilinear") == "nearest")
+
+
+def _box_places(b: OnnxBuilder, start: Value, end: Value, last: Value, count: int) -> Value:
+    """Where the results of each box lie along an axis; the order of the steps decides what lies on an edge."""
+    if count == 1:
+        return b.op("Mul", b.op("Mul", b.scalar(0.5, "float32"), b.op("Add", start, end)), last)
+    steps = b.constant(np.arange(count, dtype=np.float32).reshape(1, -1))
+    span = b.op("Div", b.op("Mul", b.op("Sub", end, start), last), b.scalar(count - 1, "float32"))
+    return b.op("Add", b.op("Mul", start, last), b.op("Mul", steps, span))
 
 
 def _crop(call: Call, b: OnnxBuilder) -> Value:
     """Each box by its corners (y1, x1, y2, x2) as parts of the image, which has its channels last."""
-    x, boxes, which = single(b, tensor(call)), b.cast(tensor(call, 1), "float32"), tensor(call, 2)
-    zero, one = b.scalar(0, "float32"), b.scalar(1, "float32")
+    x, boxes, which = b.cast(tensor(call), "float32"), b.cast(tensor(call, 1), "float32"), tensor(call, 2)
+    zero, one, half = (b.scalar(content, "float32") for content in (0, 1, 0.5))
+    nearest = _is_nearest(call)
     inside, low, part = [], [], []
     for axis, count in enumerate(_crop_settings(call)):
         last = b.cast(b.op("Sub", at.vector(b, at.size(b, x, 1 + axis)), b.ints([1])), "float32")
         start, end = (at.slices(b, boxes, [1], [place], [place + 1]) for place in (axis, 2 + axis))
-        share = b.constant(_parts(count).astype(np.float32).reshape(1, -1))
-        place = b.op("Mul", b.op("Add", start, b.op("Mul", share, b.op("Sub", end, start))), last)
-        place = b.reshape(place, (-1, count, 1) if axis == 0 else (-1, 1, count))
+        place = b.reshape(_box_places(b, start, end, last, count), (-1, count, 1) if axis == 0 else (-1, 1, count))
         inside.append(b.op("And", b.op("GreaterOrEqual", place, zero), b.op("LessOrEqual", place, last)))
         held = b.op("Min", b.op("Max", place, zero), last)
-        low.append(b.op("Floor", held))
+        low.append(b.op("Floor", b.op("Add", held, half) if nearest else held))
         part.append(b.op("Sub", held, low[-1]))
     boxes_of = b.reshape(b.cast(which, "int64"), (-1, 1, 1))
     found: Value | None = None
-    for steps in product((0, 1), repeat=2):
+    for steps in [(0, 0)] if nearest else product((0, 1), repeat=2):
         places = [boxes_of]
         weight = one
         for axis, step in enumerate(steps):
@@ -171,24 +178,32 @@ def _crop(call: Call, b: OnnxBuilder) -> Value:
             places.append(b.op("Min", b.op("Add", b.cast(low[axis], "int64"), b.ints([step])), last))
             weight = b.op("Mul", weight, part[axis] if step else b.op("Sub", one, part[axis]))
         shape = b.shape_of(b.op("Add", b.op("Add", places[0], places[1]), places[2]))
-        index = b.op("Concat", *(b.unsqueeze(b.op("Expand", one_, shape), [3]) for one_ in places), axis=3)
-        taken = b.op("Mul", b.op("GatherND", x, index), b.unsqueeze(weight, [3]))
+        index = b.op("Concat", *(b.unsqueeze(b.op("Expand", place, shape), [3]) for place in places), axis=3)
+        taken = b.op("GatherND", x, index)
+        taken = taken if nearest else b.op("Mul", taken, b.unsqueeze(weight, [3]))
         found = taken if found is None else b.op("Add", found, taken)
     assert found is not None
-    outside = b.scalar(float(number(call, "extrapolation_value", 0.0)), found.dtype)
-    return b.cast(b.op("Where", b.unsqueeze(b.op("And", *inside), [3]), found, outside), "float32")
+    outside = b.scalar(float(number(call, "extrapolation_value", 0.0)), "float32")
+    return b.op("Where", b.unsqueeze(b.op("And", *inside), [3]), found, outside)
 
 
 def _crop_now(call: Call) -> Array:
-    x, boxes, which = call.input(0), call.input(1), call.input(2)
-    counts = _crop_settings(call)
+    """Places are found in single precision, as MindSpore does: they decide what lies outside."""
+    x, boxes, which = call.input(0), call.input(1).astype(np.float32), call.input(2)
     places = []
-    for axis, count in enumerate(counts):
+    for axis, count in enumerate(_crop_settings(call)):
+        last = np.float32(x.shape[1 + axis] - 1)
         start, end = boxes[:, axis, None], boxes[:, 2 + axis, None]
-        places.append((start + _parts(count) * (end - start)) * (x.shape[1 + axis] - 1))
+        if count == 1:
+            places.append(np.float32(0.5) * (start + end) * last)
+        else:
+            span = (end - start) * last / np.float32(count - 1)
+            places.append(start * last + np.arange(count, dtype=np.float32) * span)
     rows, columns = places[0][:, :, None], places[1][:, None, :]
     inside = (rows >= 0) & (rows <= x.shape[1] - 1) & (columns >= 0) & (columns <= x.shape[2] - 1)
-    found = _between(x[which], rows, columns)
+    if _is_nearest(call):
+        rows, columns = (np.floor(place + np.float32(0.5)) for place in (rows, columns))
+    found = _between(x[which], rows.astype(np.float64), columns.astype(np.float64))
     return np.where(inside[..., None], found, float(number(call, "extrapolation_value", 0.0)))
 
 

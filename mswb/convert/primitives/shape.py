@@ -127,9 +127,13 @@ def _moved(order: Callable[[Call, int], list[int]]) -> tuple[Lower, Compute]:
 # -- broadcasting
 
 
+def _wanted(call: Call) -> Any:
+    return call.inputs[1] if len(call.inputs) > 1 else call.get("shape")
+
+
 def _broadcast(call: Call, b: OnnxBuilder) -> Value:
     """A -1 keeps a size, which ONNX says by a 1."""
-    x, wanted = tensor(call), call.get("shape")
+    x, wanted = tensor(call), _wanted(call)
     if isinstance(wanted, Value) and wanted.array is None:
         whole = at.vector(b, wanted)
         kept = b.op("Equal", whole, b.scalar(-1, "int64"))
@@ -139,7 +143,7 @@ def _broadcast(call: Call, b: OnnxBuilder) -> Value:
 
 def _broadcast_now(call: Call) -> Array:
     x: Array = call.input(0)
-    wanted = at.integers(call.get("shape"))
+    wanted = at.integers(_wanted(call))
     own = (1,) * (len(wanted) - x.ndim) + x.shape
     return np.broadcast_to(x, [old if new == -1 else new for new, old in zip(wanted, own, strict=True)])
 
@@ -187,8 +191,9 @@ _BOTH: Mapping[str, tuple[Lower, Compute]] = {
     "Clone": _SAME,
     "Contiguous": _SAME,
     "Copy": _SAME,
-    "DynamicBroadcastTo": (_broadcast, _broadcast_now),
+    "DynamicBroadcastTo": _BROADCAST,
     "DynamicShape": _SHAPE_TENSOR,
+    "Expand": _BROADCAST,
     "ExpandAs": (_as_other, lambda call: np.broadcast_to(call.input(0), call.input(1).shape)),
     "ExpandDims": _new_axis("axis"),
     "ExpandDimsView": _new_axis("dim"),

@@ -209,6 +209,10 @@ def _given(call: Call, length: int | None) -> list[int]:
     return list(at.fixed(call.get("split_size"), "split_size"))
 
 
+def _given_before(call: Call, length: int | None) -> list[int]:
+    return list(at.fixed(call.get("size_splits"), "size_splits"))
+
+
 def _of_size(call: Call, length: int | None) -> list[int]:
     return _pieces(length, int(number(call, "split_size")))
 
@@ -230,7 +234,7 @@ Pieces = Callable[[Call, "int | None"], "list[int] | int"]
 
 
 def _axis_name(call: Call) -> Any:
-    return call.get("axis", None) if call.op == "Split" else call.get("dim")
+    return call.get({"Split": "axis", "SplitV": "split_dim"}.get(call.op, "dim"))
 
 
 def _split(pieces: Pieces) -> tuple[Lower, Compute]:
@@ -338,6 +342,7 @@ _BOTH: Mapping[str, tuple[Lower, Compute]] = {
     "Split": _split(_equal),
     "SplitTensor": _SPLIT_SIZE,
     "SplitTensorView": _SPLIT_SIZE,
+    "SplitV": _split(_given_before),
     "SplitWithSize": _SPLIT_GIVEN,
     "SplitWithSizeView": _SPLIT_GIVEN,
     "StridedSlice": (_strided, _strided_now),

@@ -158,8 +158,8 @@ def test_boxes_of_an_image_with_its_channels_last() -> None:
     image = np.moveaxis(X, 1, -1).copy()
     boxes = np.array([[0, 0, 1, 1], [0.5, 0.25, 0.5, 0.75], [-0.5, 0, 0.5, 1]], np.float32)
     which = np.array([0, 1, 1], np.int32)
+    settings_: dict[str, Any] = {"method": "bilinear", "extrapolation_value": 7.0}
     make = lambda b, x, box, index: b.op("CropAndResize", x, box, index, (2, 3), attributes=settings_)  # noqa: E731
-    settings_ = {"method": "bilinear", "extrapolation_value": 7.0}
     expected = np.zeros((3, 2, 3, 3))
     for at, row, column in np.ndindex(3, 2, 3):
         y1, x1, y2, x2 = boxes[at]
