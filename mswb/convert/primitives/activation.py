@@ -16,7 +16,7 @@ from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives.kernels import KERNELS, SINGLE, formula, run, single, where
 from mswb.convert.primitives.operands import number, tensor
-from mswb.convert.primitives.transcendental import expm1, log1p
+from mswb.convert.primitives.transcendental import erf, expm1, log1p
 from mswb.convert.program import Call
 
 Lower = Callable[[Call, OnnxBuilder], Any]
@@ -125,7 +125,7 @@ def _tanh_gelu(b: OnnxBuilder, x: Value, call: Call) -> Value:
 
 def _erf_gelu(b: OnnxBuilder, x: Value, call: Call) -> Value:
     """x / 2 (1 + erf(x / sqrt(2)))"""
-    inner = run(b, "Erf", run(b, "Mul", x, math.sqrt(0.5)))
+    inner = erf(b, run(b, "Mul", x, math.sqrt(0.5)))
     return b.op("Mul", run(b, "Mul", x, 0.5), run(b, "Add", inner, 1))
 
 

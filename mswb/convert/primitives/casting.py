@@ -186,6 +186,11 @@ def _real(call: Call, b: OnnxBuilder) -> Value:
     return x
 
 
+def _imaginary(call: Call, b: OnnxBuilder) -> Value:
+    x = _real(call, b)
+    return filled(b, x, 0, x.dtype)
+
+
 def _nothing(call: Call, b: OnnxBuilder | None = None) -> None:
     """What writes to a terminal or a file, or stops, gives nothing."""
 
@@ -223,6 +228,7 @@ _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     **dict.fromkeys(["Assert", "HistogramSummary", "ImageSummary", "Print", "ScalarSummary", "TensorDump",
                      "TensorSummary"], _NOTHING),
     **dict.fromkeys(["Real", "RealView"], (_real, lambda call: np.real(call.input(0)))),
+    "Imag": (_imaginary, lambda call: np.imag(call.input(0))),
     "Conj": (_real, lambda call: np.conj(call.input(0))),
     **dict.fromkeys(["Detach", "HookBackward", "Identity", "InsertGradientOf", "StopGradient", "ToDevice", "identity",
                      "stop_gradient"], _SAME),

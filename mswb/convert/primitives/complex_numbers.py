@@ -22,6 +22,5 @@ EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "Angle": _of(np.angle),
     "Complex": _of(lambda real, imaginary: real + 1j * imaginary, 2),
     "ComplexAbs": _of(np.abs),
-    "Imag": _of(np.imag),
     "Polar": _of(_polar, 2),
 }

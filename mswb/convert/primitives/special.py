@@ -13,11 +13,10 @@ import numpy as np
 
 from mswb.convert.graph import Array, Value
 from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives.activation import np_erf
 from mswb.convert.primitives.kernels import formula, run, where
 from mswb.convert.primitives.operands import number
-from mswb.convert.primitives.transcendental import named, of_one
+from mswb.convert.primitives.transcendental import erf, named, of_one
 from mswb.convert.program import Call
 
 Lower = Callable[[Call, OnnxBuilder], Any]
@@ -51,7 +50,9 @@ _BESSEL: Mapping[str, tuple[int, bool]] = {
 
 
 def _erfc(b: OnnxBuilder, x: Value) -> Value:
-    return run(b, "Sub", b.scalar(1, x.dtype), run(b, "Erf", x))
+    """One less the error function, in double precision, since little is left of it."""
+    wide = b.cast(x, "float64")
+    return b.cast(run(b, "Sub", b.scalar(1, "float64"), erf(b, wide)), x.dtype)
 
 
 def _polynomial(b: OnnxBuilder, x: Value, factors: Sequence[float]) -> Value:
@@ -62,13 +63,15 @@ def _polynomial(b: OnnxBuilder, x: Value, factors: Sequence[float]) -> Value:
 
 
 def _erf_inverse(b: OnnxBuilder, x: Value) -> Value:
-    if x.dtype == "float64":
-        raise Refused("the inverse of the error function is only known in single precision")
+    """Giles's approximation; in double precision two of Newton's steps from there."""
     one = b.scalar(1, x.dtype)
     w = b.op("Neg", b.op("Log", b.op("Mul", b.op("Sub", one, x), b.op("Add", one, x))))
     middle = _polynomial(b, run(b, "Sub", w, 2.5), _MIDDLE)
     tail = _polynomial(b, run(b, "Sub", b.op("Sqrt", w), 3), _TAIL)
     found = b.op("Mul", where(b, run(b, "Less", w, 5), middle, tail), x)
+    for _ in range(2 if x.dtype == "float64" else 0):
+        slope = run(b, "Mul", b.op("Exp", b.op("Mul", found, found)), math.sqrt(math.pi) / 2)
+        found = b.op("Add", found, b.op("Mul", slope, b.op("Sub", x, erf(b, found))))
     edge = run(b, "Equal", b.op("Abs", x), 1)
     return where(b, edge, run(b, "Mul", x, np.inf), found)
 
@@ -231,7 +234,7 @@ def _np_logit(call: Call) -> Array:
 TO_ONNX: Mapping[str, Lower] = {
     **{name: of_one(_bessel(*form)) for name, form in _BESSEL.items()},
     "Digamma": of_one(_digamma),
-    "Erf": named("Erf"),
+    "Erf": named("Erf", erf),
     "Erfc": of_one(_erfc),
     "Erfinv": of_one(_erf_inverse),
     "Lgamma": of_one(_log_gamma),
