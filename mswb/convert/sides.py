@@ -13,6 +13,7 @@ from mswb.convert.mindir.primitives import known
 from mswb.convert.mindir.reader import read_file
 from mswb.convert.mindir.schema import Attribute, Node, Tensor
 from mswb.convert.mindir.scope import Scope, name_of, scope_of, shown
+from mswb.convert.program import title
 
 MOST_CALLS = 40
 """Calls of MindSpore that are listed for one operator."""
@@ -69,9 +70,9 @@ class Models:
         found = self._nodes.get(output) or self._named.get(node)
         if found is not None:
             inputs = {self._names.get(name, name) for name in map(plain, found.input)}
-            calls = self._calls(self._names.get(output, output), inputs)
+            calls = self._calls(self._names.get(output, output), inputs | self._told) or self._titled(node)
         else:
-            calls = [one for one in self._graph.node if node == plain(name_of(one)) or output in map(plain, one.output)]
+            calls = [one for one in self._graph.node if output in map(plain, one.output)] or self._titled(node)
         listed = [self._call(one) for one in calls[:MOST_CALLS]]
         return Sides(None if found is None else self._onnx(found), tuple(listed), max(0, len(calls) - MOST_CALLS))
 
@@ -109,11 +110,23 @@ class Models:
     @cached_property
     def _names(self) -> Mapping[str, str]:
         """MindIR name of each ONNX tensor."""
-        from mswb.convert.numbers import target
+        from mswb.convert.numbers import paired, target
 
         if not self._mindir_path:
             return {}
-        return {plain(name): ours for name, ours in target(self._mindir_path).names.items()}
+        subject = target(self._mindir_path)
+        subject = paired(self._source, subject) if self._onnx_path else subject
+        return {plain(name): ours for name, ours in subject.names.items()}
+
+    @cached_property
+    def _told(self) -> set[str]:
+        """What is the result of another operator."""
+        return set(self._names.values())
+
+    def _titled(self, node: str) -> list[Node]:
+        """The node of this name; of an ONNX node that was made from MindIR, the one that its name begins with."""
+        titles = [(plain(one), found) for found in self._graph.node for one in {title(found), name_of(found)}]
+        return [found for name, found in titles if name and (node == name or node.startswith(f"{name}/"))][-1:]
 
     def _calls(self, output: str, inputs: set[str]) -> list[Node]:
         """The nodes between an operator's inputs and its output."""

@@ -141,6 +141,14 @@ UNVERIFIED = {
         for one in passed()["operators"]
     ],
 }  # fmt: skip
+ALL = {
+    **UNVERIFIED,
+    "precisions": [
+        {"mode": "FP32", "output": "a", "bytes_written": 281_000, "max_abs_error": 1e-7},
+        {"mode": "FP16", "output": "b", "bytes_written": 141_000, "max_abs_error": 2.5e-3},
+        {"mode": "MIXED", "output": "c", "bytes_written": 152_000, "max_abs_error": 3e-5},
+    ],
+}
 READY = FormState(VALUES, ONNX)
 OTHERS = (
     replace(done(WRONG), number=1),
@@ -158,6 +166,7 @@ SCENES = {
         ),
         *("tab",) * 3,
     ),
+    "form_all": form(FormState({**MINDIR, "precision_mode": "ALL"}, Looked({}, "mindir", "models/net.onnx"))),
     "form_unverified": form(replace(READY, values={**VALUES, "verify": ""}), "tab", "tab"),
     "form_read_only": form(replace(READY, read_only=True), options={"read_only": True}),
     "form_chinese": form(READY, config='lang = "zh"\n'),
@@ -171,6 +180,7 @@ SCENES = {
     "failed_chinese": results(shown(done(WRONG)), config='lang = "zh"\n'),
     "failed_ascii": results(shown(done(WRONG)), options={"ascii": True}),
     "converted": results(shown(done(UNVERIFIED))),
+    "precisions": results(shown(done(ALL))),
     "refused": results(shown(done(NOTHING, *REFUSED))),
     "refused_details": results(shown(done(NOTHING, *REFUSED)), "enter"),
     "refused_chinese": results(shown(done(NOTHING, *REFUSED)), config='lang = "zh"\n'),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 import pytest
 
+from mswb.cli.app import run
 from mswb.convert import to_mindir
 from mswb.convert.sides import Models
 from mswb.findings import MswbError
@@ -63,3 +65,13 @@ def test_a_file_that_has_gone_is_an_error(models: Models, tmp_path: Path) -> Non
     (tmp_path / "net.mindir").unlink()
     with pytest.raises(MswbError, match="no such file"):
         models.of("", "c")
+
+
+def test_the_other_direction_is_known_too(tmp_path: Path) -> None:
+    source, target = REAL / "mlp.mindir", tmp_path / "mlp.onnx"
+    assert run(["convert", "--input_file", str(source), "--output_file", str(target), "--format", "json"]) == 0
+    models = Models(str(target), str(source))
+    nodes = [node for node in onnx.load(str(target)).graph.node if node.op_type in ("MatMul", "Gemm", "Relu")]
+    found = [models.of(node.name, node.output[0]) for node in nodes]
+    assert len(nodes) > 2 and all(one.onnx is not None and len(one.mindir) == 1 for one in found)
+    assert {one.mindir[0].op for one in found} == {"MatMul", "ReLU"}

@@ -219,14 +219,13 @@ class ConvertPane(InventoryPane):
     # -- conversions
 
     def choose(self) -> None:
-        """Show the result of the model under the cursor; without one, the form."""
+        """Show the result of the model under the cursor; without one the form, or what is wrong with the model."""
         item = self.current
-        if item is None or item.kind not in READABLE:
-            self.action_details()
-            return
-        work = self.works.of(item.path)
+        work = self.works.of(item.path) if item is not None else None
         if work is not None:
             self.change_works(works.showing, work.number)
+        elif item is None or item.kind not in READABLE or item.status:
+            self.action_details()
         else:
             self.action_convert()
 

@@ -15,7 +15,7 @@ from mswb.ui.glyphs import bar, glyph
 from mswb.ui.panes.convert.state import Work
 from mswb.ui.panes.convert.words import word
 from mswb.ui.widgets.lines import Line, wrap
-from mswb.ui.widgets.table.units import seconds_text
+from mswb.ui.widgets.table.units import bytes_text, seconds_text
 
 if TYPE_CHECKING:
     from mswb.convert.sides import Call
@@ -94,9 +94,14 @@ def status(work: Work) -> Content:
         shapes = (f"{printable(name)} {shape_text(shape)}" for one in told.get("shapes") or () for name, shape in
                   one.items())  # fmt: skip
         parts.append((f"  {', '.join(dict.fromkeys(shapes))}", "$text-muted"))
-    elif told.get("primitives"):
-        calls = sum(one["count"] for one in told["primitives"])
-        parts.append((f"{word('mindir side')}: {calls:,} {word('call' if calls == 1 else 'calls')}", "$text-muted"))
+    elif told.get("output") and told.get("primitives"):
+        counts = "operator_counts" if str(told["output"]).lower().endswith(".onnx") else "primitives"
+        calls = sum(one["count"] for one in told[counts])
+        parts.append((f"{glyph('arrow')} {calls:,} {word('call' if calls == 1 else 'calls')}", "$text-muted"))
+    several = told.get("precisions") or ()
+    for one in several if len(several) > 1 else ():
+        error = "" if one.get("max_abs_error") is None else f" {error_text(one['max_abs_error'])}"
+        parts.append((f"  {printable(one['mode'])} {bytes_text(one['bytes_written'])}{error}", ""))
     return Content.assemble(*parts)
 
 

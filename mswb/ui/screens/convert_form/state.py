@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from mswb.findings import Finding
 
-INPUT, OUTPUT, SHAPES, VERIFY = "input_file", "output_file", "input_shape", "verify"
+INPUT, OUTPUT, SHAPES, VERIFY, PRECISION = "input_file", "output_file", "input_shape", "verify", "precision_mode"
+ALL = "ALL"
+"""One ONNX file in each precision, with their sizes and errors."""
 FLAGS: Mapping[str, str] = {
     INPUT: "",
     OUTPUT: "",
     "input_format": "NCHW",
-    "precision_mode": "FP32",
+    PRECISION: "FP32",
     SHAPES: "",
     "custom_op_config": "",
     "freeze": "",
@@ -26,12 +28,10 @@ FLAGS: Mapping[str, str] = {
 """The fields in their order, each a flag of ``mswb convert``, with what it is when nothing is said."""
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "input_format": ("NCHW", "NHWC"),
-    "precision_mode": ("FP32", "FP16", "MIXED"),
+    PRECISION: ("FP32", "FP16", "MIXED", ALL),
 }
 OF_VERIFY = ("seed", "threshold", "inputs", "python")
 """Fields that mean something only with a verification."""
-ONNX_ONLY = ("input_format", "custom_op_config", "freeze")
-"""Fields of one direction, ONNX to MindIR; the other has the precision."""
 Values = Mapping[str, str]
 
 
@@ -98,10 +98,7 @@ class FormState:
     @property
     def shown(self) -> tuple[str, ...]:
         """The fields that mean something now."""
-        hidden = {*(() if self.text(VERIFY) else OF_VERIFY)}
-        hidden |= {"precision_mode"} if self.kind == "onnx" else set()
-        hidden |= {*ONNX_ONLY} if self.kind == "mindir" else set()
-        return tuple(name for name in FLAGS if name not in hidden)
+        return tuple(name for name in FLAGS if name not in OF_VERIFY or self.text(VERIFY))
 
 
 def begun(path: str, *, read_only: bool = False) -> FormState:

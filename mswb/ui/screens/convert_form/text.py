@@ -50,8 +50,8 @@ _HELP: Mapping[str, tuple[str, str]] = {
         "NHWC：在图的边缘转置四维输入和输出。",
     ),
     "precision_mode": (
-        "MIXED keeps sensitive operators, and what feeds them, in float32.",
-        "MIXED：敏感算子及其输入的来源保持 float32。",
+        "MIXED keeps sensitive operators, and what feeds them, in float32; ALL writes ONNX in each of the three.",
+        "MIXED：敏感算子及其输入的来源保持 float32；ALL：三种精度的 ONNX 各写一份。",
     ),
     "input_shape": (
         "Sizes of inputs, such as x:[1,3,224,224]; ? or -1 stays open. Empty: as they are in the model.",

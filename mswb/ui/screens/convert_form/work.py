@@ -9,7 +9,7 @@ from pathlib import Path
 from mswb.convert.facts import ValueFacts
 from mswb.files.safety import printable
 from mswb.findings import Finding, MswbError, stop
-from mswb.ui.screens.convert_form.state import INPUT, OUTPUT, SHAPES, VERIFY, Looked, Values
+from mswb.ui.screens.convert_form.state import ALL, INPUT, OUTPUT, PRECISION, SHAPES, VERIFY, Looked, Values
 
 
 def look(values: Values, folder: Path) -> Looked:
@@ -35,6 +35,8 @@ def look(values: Values, folder: Path) -> Looked:
     whole = _path(target or default, folder)
     if kind:
         _note(problems, OUTPUT, lambda: _target(source, whole))
+    if kind == "onnx" and values.get(PRECISION) == ALL:
+        _note(problems, PRECISION, lambda: _refuse(f"{ALL} is for MindIR to ONNX", "choose FP32, FP16 or MIXED"))
     used = {name: found for name, found in problems.items() if values.get(VERIFY) or name not in _OF_VERIFY}
     return Looked(values, kind, default if kind else "", shapes, used, os.path.exists(whole))
 
