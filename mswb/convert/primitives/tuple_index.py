@@ -17,6 +17,7 @@ from mswb.convert.primitives import extents as at
 from mswb.convert.primitives.extents import Size, Sizes
 from mswb.convert.primitives.indices import integer
 from mswb.convert.primitives.operands import tensor
+from mswb.convert.primitives.scatter import put
 from mswb.convert.program import Call
 
 _ELLIPSIS, _SLICE, _TENSOR = 9, 15, 17
@@ -62,6 +63,15 @@ def _ends(call: Call) -> tuple[int, int, int]:
     return start, stop, step
 
 
+class Unknown:
+    """A number that only the run tells and that nothing has asked for so far."""
+
+    def __eq__(self, other: object) -> bool:
+        raise Refused("where a slice ends is only known when the model runs", nearest="--input_shape")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 # -- what all of them are broadcast to
 
 
@@ -77,10 +87,10 @@ def _broadcast(shapes: Sequence[Sequence[Size]], join: _Join) -> list[Size]:
 def _information(call: Call, rank: int, shapes: Callable[[Any], Sequence[Size]], join: _Join) -> tuple[Any, ...]:
     """Where the tensors' dimensions come, their common sizes, these among slices, all sizes, and those of each slice.
 
-    As MindSpore's kernel: tensors that lie together stay in their place, else their dimensions come first.
+    As MindSpore's kernel: tensors that lie together stay in their place, else their dimensions come first. Where items
+    are set, it is asked twice, and the place is told the second time.
     """
-    if call.get("tuple_index_info_type", ""):
-        raise Refused("items that are set where sizes are open are not known", nearest="--input_shape")
+    purpose = call.get("tuple_index_info_type", "")
     if integer(call.get("expand_dims_cnt", 0), "expand_dims_cnt"):
         raise Refused("new dimensions (None) among indices whose sizes are open are not known")
     kinds = _kinds(call)
@@ -92,10 +102,15 @@ def _information(call: Call, rank: int, shapes: Callable[[Any], Sequence[Size]],
     behind = given[len(plain) :]  # what the ellipsis stands for is given at the end
     ordered = [*given[:place], *behind, *given[place : len(plain)]]
     common = _broadcast([one for one, kind in zip(ordered, whole, strict=True) if kind == _TENSOR], join)
+    if purpose == "setitem_by_tuple_with_tensor" and len(common) < 2:
+        common = [1, *common]
+    numbered = [number for number, kind in enumerate(whole) if kind == _TENSOR]
+    together = not numbered or numbered == list(range(numbered[0], numbered[-1] + 1))
+    first = numbered[0] if numbered and together else 0
+    if purpose == "pre_setitem_by_tuple":
+        return first, Sizes(common), *(None,) * (_MOST + 2)
     lengths = [one[0] for one, kind in zip(ordered, whole, strict=True) if kind != _TENSOR]
-    tensors = [number for number, kind in enumerate(whole) if kind == _TENSOR]
-    together = tensors == list(range(tensors[0], tensors[-1] + 1)) if tensors else True
-    first = min(tensors[0], len(lengths)) if tensors and together else 0
+    first = min(integer(call.input(1), "a place") if purpose else first, len(lengths))
 
     def among(own: Sequence[Size], others: Sequence[Size]) -> Sizes:
         return Sizes((*others[:first], *own, *others[first:]))
@@ -112,12 +127,32 @@ def _information(call: Call, rank: int, shapes: Callable[[Any], Sequence[Size]],
 # -- ONNX
 
 
-def _indices(call: Call, b: OnnxBuilder) -> tuple[Value | None, ...]:
+def _indices(call: Call, b: OnnxBuilder) -> tuple[Any, ...]:
+    """The places of a slice, the sizes of what lies there, its ends and step, and whether it is empty."""
     data = tensor(call)
-    every = at.counted(b, at.size(b, data, _dimension(call, at.rank_of(data))))
+    axis = _dimension(call, at.rank_of(data))
+    count = at.size(b, data, axis)
     start, stop, step = _ends(call)
-    kept = at.slices(b, every, [0], [start], [stop], [step])
-    return b.unsqueeze(kept, [1]), *(None,) * 5
+    kept = at.slices(b, at.counted(b, count), [0], [start], [stop], [step])
+    sizes = Sizes((at.size(b, kept, 0), *at.sizes(b, data)[1:])) if axis == 0 else Unknown()
+    ends = [at.as_number(b, one) if isinstance(one, (int, Value)) else one for one in _real_ends(call, b, count)]
+    return b.unsqueeze(kept, [1]), sizes, *ends, step, int(kept.shape == (0,))
+
+
+def _real_ends(call: Call, b: OnnxBuilder, count: Size) -> tuple[Any, Any]:
+    """Where a slice begins and ends, both within the dimension."""
+    start, stop, step = _ends(call)
+    if isinstance(count, int):
+        return slice(start, None if stop == _LOWEST else stop, step).indices(count)[:2]
+    if step < 0:
+        return Unknown(), Unknown()
+
+    def within(end: int) -> Size:
+        if end >= at.END:
+            return count
+        return at.calc(b, "Min", end, count) if end >= 0 else at.calc(b, "Max", at.calc(b, "Add", end, count), 0)
+
+    return within(start), within(stop)
 
 
 def _normal(call: Call, b: OnnxBuilder) -> Value:
@@ -158,6 +193,37 @@ def _info(call: Call, b: OnnxBuilder) -> tuple[Any, ...]:
     return _information(call, at.rank_of(tensor(call)), shape, _joined(b))
 
 
+def _remaining(call: Call, shape: Sequence[Size]) -> tuple[Any, ...]:
+    """Whether nothing is set (0) or not (-1), the sizes of what is set, and where the tensors' dimensions come.
+
+    A slice that only the run finds empty sets nothing either: there are no places then.
+    """
+    if call.get("has_true", False) or integer(call.get("expand_dims_cnt", 0), "expand_dims_cnt"):
+        raise Refused("new dimensions (None, True) among indices whose sizes are open are not known")
+    if integer(call.input(2), "whether a slice is empty") > 0:
+        return 0, Sizes(shape), 0
+    return 1 if call.get("empty_indices_out", False) else -1, Sizes(shape), max(integer(call.input(4), "a place"), 0)
+
+
+def _remain(call: Call, b: OnnxBuilder) -> tuple[Any, ...]:
+    value = call.input(1)
+    return _remaining(call, at.sizes(b, value) if isinstance(value, Value) else ())
+
+
+def _copy(call: Call, b: OnnxBuilder) -> Value:
+    """Values into slices of the first dimensions: written where rows lie when these dimensions are one."""
+    data, new = tensor(call), tensor(call, 1)
+    begin, end, step = (at.parts(b, call.input(place)) for place in (2, 3, 4))
+    sizes = at.sizes(b, data)
+    lead, rest = sizes[: len(begin)], sizes[len(begin) :]
+    every = at.reshape(b, at.counted(b, at.product(b, lead)), lead)
+    places = at.slices(b, every, list(range(len(begin))), begin, end, step)
+    rows = at.reshape(b, data, [at.product(b, lead), *rest])
+    wanted = [*at.sizes(b, places), *rest]
+    found = put(b, rows, b.unsqueeze(places, [-1]), at.expand(b, b.cast(new, data.dtype), wanted))
+    return at.reshape(b, found, sizes)
+
+
 def _equal(call: Call, b: OnnxBuilder) -> Any:
     one, other = call.input(0), call.input(1)
     if len(one) != len(other):
@@ -179,7 +245,10 @@ def _np_indices(call: Call) -> tuple[Any, ...]:
     data = call.input(0)
     start, stop, step = _ends(call)
     ends = slice(None if start == at.END else start, None if stop in (at.END, _LOWEST) else stop, step)
-    return np.arange(data.shape[_dimension(call, data.ndim)])[ends][:, None], *(None,) * 5
+    axis = _dimension(call, data.ndim)
+    count = data.shape[axis]
+    kept = np.arange(count)[ends]
+    return kept[:, None], None if axis else (kept.size, *data.shape[1:]), *ends.indices(count), int(not kept.size)
 
 
 def _np_normal(call: Call) -> Array:
@@ -194,6 +263,18 @@ def _np_normal(call: Call) -> Array:
     return np.where(index < 0, index + count, index)
 
 
+def _np_copy(call: Call) -> Array:
+    found = np.array(call.input(0))
+    ends = zip(*(at.integers(call.input(place)) for place in (2, 3, 4)), strict=True)
+    found[tuple(slice(*one) for one in ends)] = call.input(1)
+    return found
+
+
+def _np_remain(call: Call) -> tuple[Any, ...]:
+    nothing, shape, first = _remaining(call, np.shape(call.input(1)))
+    return nothing, tuple(shape), first
+
+
 def _np_info(call: Call) -> tuple[Any, ...]:
     def join(one: Size, other: Size) -> Size:
         return other if one == 1 else one
@@ -205,12 +286,16 @@ def _np_info(call: Call) -> tuple[Any, ...]:
 TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     "GetTupleIndexInfo": _info,
     "NormalizeTupleIndex": _normal,
+    "RemoveExpandedDims": _remain,
     "SliceToIndices": _indices,
+    "TensorCopySlices": _copy,
     "tuple_equal": _equal,
 }
 EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "GetTupleIndexInfo": _np_info,
     "NormalizeTupleIndex": _np_normal,
+    "RemoveExpandedDims": _np_remain,
     "SliceToIndices": _np_indices,
+    "TensorCopySlices": _np_copy,
     "tuple_equal": lambda call: tuple(call.input(0)) == tuple(call.input(1)),
 }
