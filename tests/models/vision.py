@@ -108,6 +108,17 @@ def _best(net: Net, boxes: str, scores: str) -> Sequence[str]:
     return [inside, labels, net.op("GatherND", chosen, pairs), net.op("GatherND", labels, pairs)]
 
 
+def _kept(net: Net, boxes: str, scores: str) -> Sequence[str]:
+    """Boxes with a high score, which may be none, cut to the image."""
+    sure = net.op("Greater", net.op("Gather", scores, net.constant(0), axis=2), net.number(0.97))
+    places = net.op("Transpose", net.op("NonZero", sure), perm=[1, 0])
+    first, last = net.ops("Split", 2, net.op("GatherND", boxes, places), net.constant([2, 2]), axis=1)
+    low, high = net.op("Min", first, last), net.op("Max", first, last)
+    inside = net.op("Clip", net.op("Concat", low, high, axis=1), net.number(0.1), net.number(0.9))
+    area = net.op("ReduceProd", net.op("Sub", high, low), axes=[1], keepdims=0)
+    return [net.op("Mul", inside, net.number(100.0)), area, places]
+
+
 def _patches(net: Net, x: str) -> Sequence[str]:
     """A vision transformer: its images are of one size, their number is open."""
     x = net.conv(x, 3, 16, kernel=8, strides=[8, 8], pads=[0] * 4)
@@ -134,5 +145,6 @@ MODELS: Mapping[str, Model] = {
     "upscaling": Model(_upscaled, IMAGE, ODD, 17),
     "detector": Model(_detector, IMAGE, EVEN, 13, [2, 2, 1]),
     "best boxes": Model(_best, BOXES, ({"n": 1, "a": 30}, {"n": 3, "a": 4}, {"n": 2, "a": 9}), 16),
+    "kept boxes": Model(_kept, BOXES, ({"n": 1, "a": 3}, {"n": 3, "a": 90}, {"n": 2, "a": 40}), 13, [2, 1, 2]),
     "vision transformer": Model(_patches, [("x", "noise", ("n", 3, 32, 32))], ({"n": 1}, {"n": 3}, {"n": 2}), 17),
 }

@@ -115,7 +115,11 @@ def _extreme(b: Builder, primitive: str, first: Value | float, second: Value | f
     """MindSpore's kernel answers with its second input where one is NaN; so what can't be NaN goes first."""
     if _sure(second):
         first, second = second, first
-    found = call(b, primitive, first, second)
+    shape = broadcast(*(one.shape if isinstance(one, Value) else () for one in (first, second)))
+    if primitive == "Minimum" and (shape is None or None in shape or 0 in shape):
+        found = select(b, call(b, "Less", first, second), first, second)  # Minimum takes nothing without elements
+    else:
+        found = call(b, primitive, first, second)
     if _sure(first) or not isinstance(first, Value) or first.dtype not in FLOATS:
         return found
     return select(b, call(b, "IsNan", first), first, found)

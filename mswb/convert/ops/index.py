@@ -11,6 +11,8 @@ from mswb.convert.graph import Builder, Value
 from mswb.convert.integers import Ints
 from mswb.convert.onnx_node import Lower, OnnxNode, Refused
 
+_GATHERED = 1 << 12
+"""Up to so many elements an axis of known size is cut by their places, and not by its ends."""
 _FAR = 1 << 31
 
 
@@ -188,6 +190,13 @@ def _turns(value: Value, axis: int, start: int, stop: int, step: int) -> bool:
     return step == -1 and size > 1 and len(range(size)[start:stop:step]) == size
 
 
+def _may_be_empty(value: Value, axis: int) -> bool:
+    """Whether StridedSlice could crash: where it cuts a value without elements behind its open dimension."""
+    shape = value.shape or ()
+    size = shape[axis] if axis < len(shape) else None
+    return size is not None and size <= _GATHERED and any(one is None or one == 0 for one in shape[:axis])
+
+
 def _strided(b: Builder, value: Value, rows: Mapping[int, Sequence[int]]) -> Value:
     """Several axes cut by numbers that are known; a bit of a mask stands for "as far as it goes".
 
@@ -197,6 +206,13 @@ def _strided(b: Builder, value: Value, rows: Mapping[int, Sequence[int]]) -> Val
     turned = {axis: row for axis, row in rows.items() if _turns(value, axis, *row)}
     if 0 < len(turned) < len(rows):
         return _strided(b, _strided(b, value, turned), {axis: rows[axis] for axis in rows.keys() - turned.keys()})
+    gathered = {axis: row for axis, row in rows.items() if _may_be_empty(value, axis)}
+    for axis, (start, stop, step) in gathered.items():
+        taken = np.arange((value.shape or ())[axis], dtype=np.int64)[start:stop:step]
+        value = ints.take(b, value, axis, taken)
+    rows = {axis: row for axis, row in rows.items() if axis not in gathered}
+    if not rows:
+        return value
     sizes = list(value.shape or ())
     rank = len(sizes)
     begin, end, stride = [0] * rank, [0] * rank, [1] * rank

@@ -192,12 +192,12 @@ def places_of(b: Builder, lengths: Ints, count: int) -> list[Ints]:
 def pieces(b: Builder, value: Value, axis: int, starts: Sequence[Ints]) -> Sequence[Value]:
     """A value cut along an axis at these places, the first and the last of which are its ends."""
     known = [ints.content(one) for one in starts]
-    parts = np.diff([int(one) for one in known if one is not None])
-    if None not in [one if one is None else 0 for one in known] and (parts > 0).all():
-        shapes = [_sized(value.shape, axis, int(part)) for part in parts]
-        results = [(value.dtype, one) for one in shapes]
-        return b.ops("SplitWithSize", value, tuple(parts.tolist()), axis, results=results)
-    return [_piece(b, value, axis, first, last) for first, last in pairwise(starts)]
+    bounds = [int(one) for one in known if one is not None]
+    sure = len(bounds) == len(starts) and bool((np.diff(bounds) > 0).all())
+    if not sure or value.fixed is None or 0 in value.fixed:  # SplitWithSize takes no value without elements
+        return [_piece(b, value, axis, first, last) for first, last in pairwise(starts)]
+    results = [(value.dtype, _sized(value.shape, axis, last - first)) for first, last in pairwise(bounds)]
+    return b.ops("SplitWithSize", value, tuple(np.diff(bounds).tolist()), axis, results=results)
 
 
 def _sized(shape: Shape | None, axis: int, size: int) -> Shape | None:
