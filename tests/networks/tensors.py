@@ -44,12 +44,29 @@ def advanced_tensor(x: Any, index: Any) -> Any:
     return x[index], x[:, index]
 
 
+@function(FREE, i64("other", low=0, high=3))
+def advanced_free(x: Any, index: Any) -> Any:
+    return x[:, index], x[:, 1:, index], x[..., index], x[:, index % 2, index], x[:, 1][:, index]
+
+
 @function(BLOCK)
 def assigned(x: Any) -> Any:
     y = x * 1
     y[0] = 0.0
     y[:, 1:3] = y[:, 1:3] * 2
     return y
+
+
+@function(FREE, i64("other", low=0, high=3))
+def assigned_free(x: Any, index: Any) -> Any:
+    y = x * 1
+    y[0] = 0.0
+    y[:, 1:3] = 0.5
+    y[1:] = 2.0
+    z = x * 1
+    z[:, index] = 1.0
+    z[..., 1] = z[..., 2] * 2
+    return y, z
 
 
 @function(BLOCK)
