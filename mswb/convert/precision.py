@@ -94,6 +94,7 @@ class _Graph:
     def __init__(self, proto: ModelProto, weights: Weights) -> None:
         self.nodes: Sequence[NodeProto] = proto.graph.node
         self.weights = weights
+        self.outputs = {value.name for value in proto.graph.output}
         self.formals = Formals(proto)
         self.types = _types(proto, weights, self.formals)
         self.constants = {tensor.name: tensor for tensor in proto.graph.initializer}
@@ -241,10 +242,23 @@ def _out_of_range(graph: _Graph, wide: set[int]) -> dict[str, _Risk]:
             continue
         largest, count, vanishes = _range(graph.content(name))
         if count or vanishes:
-            limits = bool(count) and all(graph.nodes[at].op_type in ops.LIMITING for at in readers)
+            shown = {one for at in readers for one in _shown(graph, at)}
+            limits = bool(count) and not shown and all(graph.nodes[at].op_type in ops.LIMITING for at in readers)
             elements = int(np.prod(graph.constants[name].dims, dtype=np.int64))
-            found[name] = _Risk(tuple(readers), limits, largest, count, elements)
+            found[name] = _Risk((*readers, *shown), limits, largest, count, elements)
     return found
+
+
+def _shown(graph: _Graph, start: int) -> set[int]:
+    """The nodes on the way from this one to an output of the model, when nothing but moves numbers on it."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        for name in graph.nodes[waiting.pop()].output:
+            new = {one for one in graph.readers.get(name, ()) if graph.nodes[one].op_type in ops.MOVING} - seen
+            seen |= new
+            waiting += new
+    reaches = any(name in graph.outputs for at in seen for name in graph.nodes[at].output)
+    return seen if reaches else set()
 
 
 def _range(array: Array) -> tuple[float, int, bool]:

@@ -32,7 +32,8 @@ SUMMING = frozenset(
     {
         "LayerNormalization", "GroupNormalization", "InstanceNormalization", "RMSNormalization", "LpNormalization",
         "MeanVarianceNormalization", "LRN", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2",
-        "ReduceSumSquare", "CumSum", "TopK", "Attention",
+        "ReduceSumSquare", "CumSum", "TopK", "Attention", "ArgMax", "ArgMin", "Equal", "Greater", "GreaterOrEqual",
+        "Less", "LessOrEqual", "IsInf", "IsNaN", "NonZero", "Unique",
     }
 )  # fmt: skip
 """Operators that sum or compare: they, and the operator that makes their input."""

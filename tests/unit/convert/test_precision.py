@@ -197,6 +197,11 @@ def test_numbers_that_half_precision_lacks(op: str, value: float, code: str, lim
     assert not precision.apply(filled(body, k=float("-inf")), "FP16").findings
 
 
+def test_a_large_number_that_is_shown_stays_what_it_is() -> None:
+    body = "g (float[n,4] x) => (float[4,n] y) <float k> { a = Add(x, k) y = Transpose(a) }"
+    near(filled(body, k=-1e9), "MIXED", {"x": noise(2, 4)})
+
+
 def test_sizes_are_counted_in_single_precision() -> None:
     body = """g (float[n,c] x) => (float[p] y) {
         s = Shape(x)
