@@ -156,6 +156,7 @@ class Tasks:
 
     def _finish(self, task: Task[T], result: T) -> None:
         if task.state != "running":
+            self._settled(task)
             return
         task.state, task.ended = "done", time.monotonic()
         self._end(task)
@@ -163,10 +164,16 @@ class Tasks:
 
     def _fail(self, task: Task[T], finding: Finding) -> None:
         if task.state != "running":
+            self._settled(task)
             return
         task.state, task.ended, task.finding = "failed", time.monotonic(), finding
         self._end(task)
         self._call(task, task.failed or self._unheard, finding)
+
+    def _settled(self, task: Task[Any]) -> None:
+        """A cancelled task's work has come to its end, too."""
+        if not task.quiet:
+            self._told()
 
     def _receive(self, task: Task[T], received: Callable[[Any], None], value: Any) -> None:
         if task.state == "running":

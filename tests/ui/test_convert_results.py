@@ -262,7 +262,7 @@ async def test_progress_stop_and_start_again(tmp_path: Path, runner: Runner) -> 
         await until(pilot, lambda: "measuring operators" in screen_text(app) and "12/30" in screen_text(app))
         assert not pane.result.check_action("again", ())
         await pilot.press("x")
-        await until(pilot, lambda: "stopped: nothing was written" in screen_text(app) and runner.stopped == 1)
+        await until(pilot, lambda: "■ stopped" in screen_text(app) and runner.stopped == 1)
         runner.go.set()
         await pilot.press("v")
         await until(pilot, lambda: "verification passed" in screen_text(app))

@@ -49,6 +49,9 @@ def verdict_text(work: Work) -> tuple[str, str, str]:
     if bad is not None:
         named = (one.title for one in work.findings if one.severity == "error" and one.where.node == bad["node"])
         text = printable(next(named, f"{text} {glyph('dot')} {bad['op']} {bad['node']}"))
+    elif verdict == "nothing-compared" and work.findings:
+        told = (one.title for one in work.findings if one.code == "numbers-not-compared")
+        text = f"{text}: {printable(next(told, work.findings[0].title))}"
     elif verdict == "refused" and work.blocked:
         unread = work.report is not None and not work.report.get("operator_counts")
         text = printable(work.blocked[0].title) if unread and len(work.blocked) == 1 else text

@@ -58,7 +58,7 @@ _WORDS = {
     "converted": ("converted, not verified", "已转换，未验证"),
     "refused": ("can't be converted: nothing was written", "无法转换：未写出文件"),
     "died": ("it did not end well", "未正常结束"),
-    "cancelled": ("stopped: nothing was written", "已停止：未写出文件"),
+    "cancelled": ("stopped", "已停止"),
     "structure": ("structure", "结构"),
     "weights-layer": ("weights", "权重"),
     "numbers": ("numbers", "数值"),
