@@ -453,3 +453,15 @@ def test_modified_bessel_functions() -> None:
         agree(call(f"BesselI{n}e", same=1), [x], [sums[n] * np.exp(-np.abs(x))], 1e-12)
     far = np.array([1e4, 1e6])
     agree(call("BesselI0e", same=1), [far], [(1 + 1 / (8 * far)) / np.sqrt(2 * math.pi * far)], 1e-8)
+
+
+def test_what_prints_or_asserts_gives_nothing_and_changes_nothing() -> None:
+    x = np.array([-1.0, 2.0], np.float32)
+
+    def make(b: Builder, one: Value) -> Value:
+        shown = b.op("Print", one, attributes={"name": "x"})
+        checked = b.op("Assert", b.op("Greater", one, -5.0), b.tuple([one]), attributes={"summarize": 3})
+        state = b.op("UpdateState", None, b.tuple([shown, checked]))
+        return b.op("Depend", b.op("ReLU", one), state)
+
+    agree(make, [x], [np.array([0, 2], np.float32)])
