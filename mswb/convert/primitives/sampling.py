@@ -12,7 +12,7 @@ from mswb.convert.graph import Array, Value
 from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives import extents as at
-from mswb.convert.primitives.kernels import single
+from mswb.convert.primitives.kernels import single, where
 from mswb.convert.primitives.operands import number, tensor
 from mswb.convert.program import Call
 
@@ -39,18 +39,63 @@ def _grid_settings(call: Call) -> tuple[str, str, bool]:
 def _grid_sample(call: Call, b: OnnxBuilder) -> Value:
     x, grid = tensor(call), tensor(call, 1)
     mode, padding, corners = _grid_settings(call)
+    if mode == "nearest":
+        return _nearest_elements(b, x, single(b, grid), padding, corners)
     if x.dtype not in ("float16", "float32"):
         raise Refused(f"onnxruntime's GridSample has no kernel for {x.dtype} and places of the same precision")
     found = b.op(
-        "GridSample", single(b, x), single(b, grid), mode={"bilinear": "linear"}.get(mode, mode),
-        padding_mode=padding, align_corners=int(corners),
-    )  # fmt: skip
+        "GridSample", single(b, x), single(b, grid), mode="linear", padding_mode=padding, align_corners=int(corners)
+    )
     return b.cast(found, x.dtype)
 
 
+def _nearest_elements(b: OnnxBuilder, x: Value, grid: Value, padding: str, corners: bool) -> Value:
+    """In the middle between two elements MindSpore takes the one further from the start, ONNX the even one."""
+    rank = at.rank_of(x)
+    zero, one, half = (b.scalar(content, grid.dtype) for content in (0, 1, 0.5))
+    two, count = b.scalar(2, grid.dtype), rank - 2
+    batch = at.along(b, at.counted(b, at.size(b, x, 0)), 0, rank)
+    indices, inside = [], None
+    for axis in range(count):
+        size = b.cast(at.vector(b, at.size(b, x, 2 + axis)), grid.dtype)
+        last = b.op("Sub", size, one)
+        given = b.op("Add", at.slices(b, grid, [rank - 1], [count - 1 - axis], [count - axis]), one)
+        if corners:
+            place = b.op("Mul", b.op("Div", given, two), last)
+        else:
+            place = b.op("Div", b.op("Sub", b.op("Mul", given, size), one), two)
+        if padding == "reflection":
+            place = _reflected(b, place, size, corners)
+        if padding != "zeros":
+            place = b.op("Min", b.op("Max", place, zero), last)
+        whole = b.op("Mul", b.op("Sign", place), b.op("Floor", b.op("Add", b.op("Abs", place), half)))
+        within = b.op("And", b.op("GreaterOrEqual", whole, zero), b.op("LessOrEqual", whole, last))
+        inside = within if inside is None else b.op("And", inside, within)
+        indices.append(b.cast(b.op("Min", b.op("Max", whole, zero), last), "int64"))
+    assert inside is not None
+    shape = b.shape_of(indices[0])
+    every = b.op("Expand", batch, shape, shape=indices[0].shape)
+    index = b.op("Concat", every, *indices, axis=rank - 1)
+    taken = b.op("GatherND", b.transpose(x, (0, *range(2, rank), 1)), index)
+    return b.transpose(where(b, inside, taken, 0), (0, rank - 1, *range(1, rank - 1)))
+
+
+def _reflected(b: OnnxBuilder, place: Value, size: Value, corners: bool) -> Value:
+    """Back and forth between the middles, or the outer edges, of the first and the last element."""
+    one, low = b.scalar(1, place.dtype), b.scalar(0 if corners else -0.5, place.dtype)
+    span = b.op("Max", b.op("Sub", size, one) if corners else size, one)
+    far = b.op("Abs", b.op("Sub", place, low))
+    rest = b.op("Mod", far, span, fmod=1)
+    turns = b.op("Floor", b.op("Div", far, span))
+    odd = b.op("Equal", b.op("Mod", turns, b.scalar(2, place.dtype), fmod=1), one)
+    return b.op("Add", b.op("Where", odd, b.op("Sub", span, rest), rest), low)
+
+
 def _grid_sample_now(call: Call) -> Array:
+    """The nearest element is found in single precision, as MindSpore does: half an element decides."""
     x, grid = call.input(0), call.input(1)
     mode, padding, corners = _grid_settings(call)
+    grid = grid.astype(np.float32) if mode == "nearest" else grid
     sizes = x.shape[2:]
     places = [
         _padded_place(_unscaled(grid[..., -1 - axis], size, corners), size, padding, corners)
@@ -58,7 +103,8 @@ def _grid_sample_now(call: Call) -> Array:
     ]
     batch = np.arange(x.shape[0]).reshape(-1, *[1] * (grid.ndim - 2))
     if mode == "nearest":
-        return np.moveaxis(_elements(x, batch, [np.rint(place) for place in places]), -1, 1)
+        whole = [np.sign(place) * np.floor(np.abs(place) + 0.5) for place in places]
+        return np.moveaxis(_elements(x, batch, whole), -1, 1)
     first = [np.floor(place) for place in places]
     found = np.zeros((*grid.shape[:-1], x.shape[1]))
     for corner in product((0, 1), repeat=len(sizes)):
@@ -177,8 +223,9 @@ def _crop(call: Call, b: OnnxBuilder) -> Value:
             last = b.op("Sub", at.vector(b, at.size(b, x, 1 + axis)), b.ints([1]))
             places.append(b.op("Min", b.op("Add", b.cast(low[axis], "int64"), b.ints([step])), last))
             weight = b.op("Mul", weight, part[axis] if step else b.op("Sub", one, part[axis]))
-        shape = b.shape_of(b.op("Add", b.op("Add", places[0], places[1]), places[2]))
-        index = b.op("Concat", *(b.unsqueeze(b.op("Expand", place, shape), [3]) for place in places), axis=3)
+        whole = b.op("Add", b.op("Add", places[0], places[1]), places[2])
+        wide = [b.op("Expand", place, b.shape_of(whole), shape=whole.shape) for place in places]
+        index = b.op("Concat", *(b.unsqueeze(place, [3]) for place in wide), axis=3)
         taken = b.op("GatherND", x, index)
         taken = taken if nearest else b.op("Mul", taken, b.unsqueeze(weight, [3]))
         found = taken if found is None else b.op("Add", found, taken)

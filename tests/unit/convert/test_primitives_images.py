@@ -121,6 +121,14 @@ def test_grids(mode: int, padding: int, corners: bool) -> None:
     agree(call("GridSampler2D", mode, padding, corners), [X, grid], [expected.astype(np.float32)], 1e-4)
 
 
+def test_the_middle_between_two_elements_goes_to_the_further_one() -> None:
+    """As measured on MindSpore: -0.5 lies outside, 0.5 takes element 1, 2.5 element 3."""
+    x = np.arange(1, 6, dtype=np.float32).reshape(1, 1, 1, 5)
+    places = np.array([-0.5, 0.5, 1.5, 2.5, 3.5, 4.5], np.float32)
+    grid = np.stack([places / 2 - 1, np.zeros(6, np.float32)], -1).reshape(1, 1, 6, 2)
+    agree(call("GridSampler2D", 1, 0, True), [x, grid], [np.array([0, 2, 3, 4, 5, 0], np.float32).reshape(1, 1, 1, 6)])
+
+
 def one(at: float, size: int, padding: int, corners: bool) -> float:
     """A place of a grid among the elements of an axis."""
     found = (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
