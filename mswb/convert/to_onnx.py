@@ -178,6 +178,8 @@ class ToOnnx(Walk):
         asked = given.get(name, given.get(value.name or ""))
         if asked is not None:
             shape = tuple(asked)
+        if shape is None:
+            raise Refused(f"how many dimensions the input {plain(name)} has is not said", nearest="--input_shape")
         return Value(self.builder.shared.name(name), dtype, shape)
 
     def _outputs(self, graph: schema.Graph, found: Any) -> list[Value]:
@@ -193,7 +195,8 @@ class ToOnnx(Walk):
                 self.builder.add(node, [value])
                 value = Value(node.output[0], value.dtype, value.shape)
             outputs.append(value)
-        return outputs
+        said = graph.output if len(graph.output) == len(outputs) else [schema.Value()] * len(outputs)
+        return [_ranked(*pair) for pair in zip(outputs, said, strict=True)]
 
     # -- what a walk asks
 
@@ -305,6 +308,20 @@ def names_told(text: str | None) -> dict[str, str]:
     except ValueError:
         return {}
     return {str(one): str(other) for one, other in told.items()} if isinstance(told, dict) else {}
+
+
+def _ranked(value: Value, said: schema.Value) -> Value:
+    """A result with its rank, which ONNX wants to know: as inferred, else as the file says.
+
+    Raises:
+        Refused: it is unknown.
+    """
+    if value.shape is not None:
+        return value
+    dims = said.tensor[0].dims if said.tensor else (-2,)
+    if -2 in dims:
+        raise Refused("how many dimensions a result has is only known when the model runs", nearest="--input_shape")
+    return replace(value, shape=tuple(None if one < 0 else one for one in dims))
 
 
 def _values(given: Any) -> list[Value]:
