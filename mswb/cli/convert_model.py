@@ -181,7 +181,10 @@ def tell(options: Options, step: str, done: float = 0, total: float = 1) -> None
     if options.progress >= 0:
         import json
 
-        os.write(options.progress, json.dumps({"step": step, "done": done, "total": total}).encode() + b"\n")
+        try:
+            os.write(options.progress, json.dumps({"step": step, "done": done, "total": total}).encode() + b"\n")
+        except BrokenPipeError:
+            raise KeyboardInterrupt from None  # whoever waited for it has gone
 
 
 def report(done: Done) -> dict[str, Any]:

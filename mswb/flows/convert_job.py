@@ -5,6 +5,7 @@ The process may be killed, may crash, and takes its native code with it; the wor
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -30,6 +31,7 @@ GRACE_S = 5.0
 _START = "import sys; sys.path[:] = [one for one in sys.path if one]; from mswb.__main__ import main; main()"
 """Without the working folder among the places that modules come from: a model's folder may hold anything."""
 MOST_EVIDENCE = 4000
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 class Step(NamedTuple):
@@ -83,6 +85,7 @@ def run(
             raise stop("path-unreadable", values={"path": str(folder), "reason": problem.strerror}) from None
         finally:
             os.close(theirs)
+        _running.add(process)
         try:
             if not _follow(steps, told, cancelled):
                 return None
@@ -90,7 +93,16 @@ def run(
         finally:
             os.close(steps)
             _end(process)
+            _running.discard(process)
         return _outcome(arguments, out, errors, code)
+
+
+@atexit.register
+def _interrupt() -> None:
+    """When this program ends nobody reads what they write: the threads that would end them end with it."""
+    for process in tuple(_running):
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)
 
 
 def _environ() -> dict[str, str]:

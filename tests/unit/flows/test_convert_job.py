@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from mswb.findings import MswbError
 from mswb.flows import convert_job
 from mswb.flows.convert_job import Step, run
 from tests.unit.convert.onnx_models import model_of, saved
+from tests.waiting import wait_until
 
 NET = "g (float[2] x) => (float[2] y) { y = Neg(x) }"
 
@@ -56,6 +58,30 @@ def test_a_cancelled_one_is_interrupted_else_killed(
     steps: list[Step] = []
     assert run(("--input_file", "-"), tmp_path, steps.append, lambda: bool(steps)) is None
     assert ended == [code] and list(tmp_path.iterdir()) == []
+
+
+def test_what_runs_is_interrupted_when_the_program_ends(tmp_path: Path) -> None:
+    script = f"""
+import os, pathlib, sys, threading
+from mswb.flows import convert_job
+convert_job._START = {SLEEPS + "time.sleep(600)"!r}
+steps = threading.Event()
+arguments = (("--input_file", "-"), pathlib.Path({str(tmp_path)!r}), lambda step: steps.set())
+threading.Thread(target=convert_job.run, args=arguments, daemon=True).start()
+steps.wait(60)
+print(*(process.pid for process in convert_job._running))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    pid = int(done.stdout)
+    wait_until(lambda: is_over(pid))
+
+
+def is_over(pid: int) -> bool:
+    """Whether a process runs no more; who is to wait for it does not matter."""
+    try:
+        return " Z " in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
 
 
 def test_a_process_that_dies_is_told_with_what_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,3 +108,11 @@ def test_cancelling_all_drops_every_result(loop: Loop) -> None:
     loop.tasks.cancel_all()
     loop.turn()
     assert task.state == "cancelled" and got == []
+
+
+def test_a_cancelled_task_is_told_of_when_its_work_has_ended(loop: Loop) -> None:
+    task = loop.tasks.start("Wait", lambda ticket: ticket.wait(20), lambda result: None)
+    before = loop.told
+    task.cancel()
+    loop.turn()
+    assert loop.told == before + 1 and task.state == "cancelled"
