@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from mswb.convert.facts import plain
 from mswb.convert.onnx_model import every_node, twice
@@ -180,6 +180,18 @@ def check(path: str, proto: ModelProto) -> None:
         raise stop(
             "onnx-invalid", where=Where(file=path), evidence=plain(str(problem)), values={"reason": reason}
         ) from None
+    for tensor in (tensor for graph in _graphs(proto.graph) for tensor in graph.initializer):
+        if tensor.data_type not in TensorProto.DataType.values():  # the checker takes any
+            reason = f"weight {plain(tensor.name)} is of data type {tensor.data_type}, which there is not"
+            raise stop("onnx-invalid", where=Where(file=path), values={"reason": reason})
+
+
+def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    """A graph and those within it."""
+    yield graph
+    for attribute in (one for node in graph.node for one in node.attribute):
+        for inner in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+            yield from _graphs(inner)
 
 
 def _with_shapes(proto: ModelProto) -> ModelProto:

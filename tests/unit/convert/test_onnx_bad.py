@@ -6,6 +6,7 @@ import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -100,7 +101,33 @@ def _two_weights(model: ModelProto) -> None:
         model.graph.initializer.append(onnx.numpy_helper.from_array(weights(), "w"))
 
 
-def weights() -> object:
+def _writes_an_input(model: ModelProto) -> None:
+    model.graph.node.append(helper.make_node("Neg", ["a"], ["x"]))
+
+
+def _within(*nodes: onnx.NodeProto) -> Callable[[ModelProto], None]:
+    """The body of a loop, with these nodes in place of its sum."""
+
+    def change(model: ModelProto) -> None:
+        model.CopyFrom(model_of(SMALL_LOOP))
+        body = model.graph.node[1].attribute[0].g
+        del body.node[1:]
+        body.node.extend(nodes)
+
+    return change
+
+
+def _short_weight(model: ModelProto) -> None:
+    model.CopyFrom(weighted())
+    model.graph.initializer[0].raw_data = bytes(100)
+
+
+def _unknown_type(model: ModelProto) -> None:
+    model.CopyFrom(weighted(2, 3))
+    model.graph.initializer[0].data_type = 77
+
+
+def weights() -> Any:
     return onnx.numpy_helper.to_array(weighted().graph.initializer[0])
 
 
@@ -114,6 +141,18 @@ BROKEN: dict[str, tuple[Callable[[ModelProto], None], str]] = {
     "inputs too many": (_too_many_inputs, "breaks the rules of ONNX"),
     "unknown attribute": (_unknown_attribute, "breaks the rules of ONNX"),
     "two weights of one name": (_two_weights, "the name w stands 2 times"),
+    "an input is written": (_writes_an_input, "the name x stands 2 times"),
+    "cycle in a loop": (
+        _within(helper.make_node("Neg", ["b"], ["v2"]), helper.make_node("Neg", ["v2"], ["b"])),
+        "topologically sorted",
+    ),
+    "two writers in a loop": (
+        _within(helper.make_node("Neg", ["v"], ["v2"]), helper.make_node("Abs", ["v"], ["v2"])),
+        "output names multiple times",
+    ),
+    "undefined input in a loop": (_within(helper.make_node("Neg", ["nowhere"], ["v2"])), "nowhere"),
+    "short weight": (_short_weight, "too small for the declared shape"),
+    "weight of no data type": (_unknown_type, "weight w is of data type 77"),
 }
 
 
@@ -175,6 +214,24 @@ def test_external_data_that_starts_behind_the_end(tmp_path: Path, capsys: pytest
     path = placed(tmp_path, "data.bin", offset="999999", length="16384")
     (tmp_path / "data.bin").write_bytes(bytes(16384))
     assert "too short" in refused(path, capsys)
+
+
+@pytest.mark.parametrize("held", [b"", bytes(10), b"version https://git-lfs.github.com/spec/v1\n"])
+def test_external_data_of_a_small_weight_short(held: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(weighted(5, 7), str(path), save_as_external_data=True, location="data.bin", size_threshold=0)
+    (tmp_path / "data.bin").write_bytes(held)
+    assert f"data.bin has {len(held)}" in refused(path, capsys)
+    (tmp_path / "data.bin").unlink()
+    assert "data of weight w is not there" in refused(path, capsys)
+
+
+def test_an_older_result_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.mindir").write_bytes(b"older")
+    path = tmp_path / "net.onnx"
+    path.write_bytes(b"")
+    assert "empty" in refused(path, capsys)
+    assert (tmp_path / "net.mindir").read_bytes() == b"older"
 
 
 @pytest.mark.parametrize("location", ["../data.bin", "a/../../data.bin", "/etc/passwd", "..\\data.bin"])
