@@ -252,3 +252,56 @@ def for_over_rows(x: Any, count: Any) -> Any:
         total = total + x[at]
         at = at + 1
     return total
+
+
+@function(f32(2, 3), i32(1, low=3, high=6))
+def while_with_return(x: Any, count: Any) -> Any:
+    at = ms.Tensor([0], ms.int32)
+    while at < count:
+        x = x * 2
+        if x.max() > 5:
+            return x - 1, at
+        at = at + 1
+    return ops.relu(x), at + 10
+
+
+@function(f32(2, 3), i32(1, low=2, high=5))
+def while_nested_with_break(x: Any, count: Any) -> Any:
+    outer = ms.Tensor([0], ms.int32)
+    while outer < count:
+        inner = ms.Tensor([0], ms.int32)
+        while inner < 4:
+            x = x * 1.5 + 0.5
+            if x.sum() > 20:
+                break
+            inner = inner + 1
+        x = x - inner.astype(ms.float32)
+        outer = outer + 1
+    return x
+
+
+@function(f32(2, 3), i32(1, low=2, high=5))
+def while_with_two_breaks(x: Any, count: Any) -> Any:
+    at = ms.Tensor([0], ms.int32)
+    while at < count:
+        if x.sum() > 20:
+            break
+        x = x * 2 + 1
+        if x.min() < -8:
+            x = ops.abs(x)
+            break
+        at = at + 1
+    return x, at
+
+
+@function(f32("n", 3), i32(1, low=3, high=6))
+def while_growing(x: Any, count: Any) -> Any:
+    at = ms.Tensor([0], ms.int32)
+    while at < count:
+        at = at + 1
+        if at == 2:
+            continue
+        if x.sum() > 9:
+            break
+        x = x + ops.exp(x * 0.1)
+    return x.sum(0)
