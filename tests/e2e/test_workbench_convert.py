@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.desk import ENTER, ESCAPE, LONG, START, Desk
 from tests.e2e.harness import Workspace
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.mindspore, pytest.mark.timeout(600)]
 NET = """<ir_version: 8, opset_import: ["" : 17]> net (float[n,8] x) => (float[n,4] y)
@@ -67,3 +68,29 @@ def _order(text: str, *names: str) -> bool:
     rows = [line for line in text.split("\n") if "✓ fine" in line]
     places = [next((at for at, line in enumerate(rows) if name in line), -1) for name in names]
     return -1 not in places and places == sorted(places)
+
+
+def test_leaving_ends_what_is_converted(workspace: Workspace) -> None:
+    with Desk(workspace) as desk:
+        desk.type("4")
+        desk.see_row("net.onnx", "ONNX model")
+        desk.type(ENTER, "✓ ready")
+        desk.type(START, "1 at work")
+        desk.type("q")
+        desk.see_row("net.onnx", "ONNX model")
+        desk.type("q")
+        assert desk.terminal.process.wait(30) == 0
+    wait_until(lambda: _processes(workspace.folder) == [], LONG)
+    assert [one.name for one in workspace.folder.iterdir() if one.name.endswith(".tmp")] == []
+
+
+def _processes(folder: Path) -> list[str]:
+    """Live processes that were started from this workspace."""
+    mark, found = f"MSWB_STATE_DIR={folder / 'state'}".encode(), []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark in (entry / "environ").read_bytes():
+                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return found
