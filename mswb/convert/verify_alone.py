@@ -62,6 +62,7 @@ def _numbers(mindir: str, options: Options) -> Verification:
         found: list[Finding] = []
         try:
             for inputs in cases_of(subject, options):
+                options.progress("outputs", len(cases), options.shapes)
                 arrays = [array for _, array in inputs]
                 cases.append(Case(inputs, measure(subject, arrays, engine, folder, options)))
                 if len(cases) >= options.shapes:
