@@ -220,8 +220,17 @@ def _swiglu(call: Call, b: OnnxBuilder) -> Value:
 # -- numpy
 
 
-def _of(function: Callable[[Array, Call], Any]) -> Evaluate:
+def _of_any(function: Callable[[Array, Call], Any]) -> Evaluate:
     return lambda call: np.asarray(function(np.asarray(call.input(0)), call))
+
+
+def _of(function: Callable[[Array, Call], Any]) -> Evaluate:
+    def evaluate(x: Array, call: Call) -> Any:
+        if x.dtype.kind != "f":
+            raise Refused(f"of {x.dtype.name} MindSpore rounds it in the middle")
+        return function(x, call)
+
+    return _of_any(evaluate)
 
 
 def np_sigmoid(x: Array) -> Array:
@@ -241,8 +250,6 @@ def np_erf(x: Array) -> Array:
 
 
 def _np_hard(x: Array) -> Array:
-    if x.dtype.kind != "f":
-        raise Refused(f"of {x.dtype.name} MindSpore rounds it in the middle")
     return np.asarray(np.clip(x + 3, 0, 6) / 6)
 
 
@@ -326,7 +333,7 @@ _SELU = (
     _of(lambda x, call: SELU_SCALE * _np_exponential(x, SELU_ALPHA)),
 )
 _GELU = (_direct("Gelu", _tanh_gelu, approximate="tanh"), _of(lambda x, call: _np_tanh_gelu(x)))
-_RELU = (_relu, _of(lambda x, call: np.maximum(x, np.zeros((), x.dtype))))
+_RELU = (_relu, _of_any(lambda x, call: np.maximum(x, np.zeros((), x.dtype))))
 _MISH = (formula(_mish), _of(lambda x, call: x * np.tanh(np_softplus(x))))
 _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     "CeLU": (formula(_celu), _of(_np_celu)),
@@ -340,7 +347,7 @@ _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     "HShrink": (formula(_hard_shrink), _of(_np_hard_shrink)),
     "HSigmoid": (formula(lambda b, x, call: _hard(b, x)), _of(lambda x, call: _np_hard(x))),
     "HSwish": (formula(_hard_swish), _of(lambda x, call: np.where(x < -3, 0, x * _np_hard(x)))),
-    "Hardtanh": (_hard_tanh, _of(lambda x, c: _np_clip(x, number(c, "min_val", -1), number(c, "max_val", 1)))),
+    "Hardtanh": (_hard_tanh, _of_any(lambda x, c: _np_clip(x, number(c, "min_val", -1), number(c, "max_val", 1)))),
     "LeakyReLUExt": (formula(_leaky), _of(_np_leaky)),
     "LogSigmoid": (formula(_log_sigmoid), _of(lambda x, call: -np_softplus(-x))),
     "Mish": _MISH,
@@ -349,7 +356,7 @@ _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     "PReLU": (_prelu, _np_prelu),
     "ReLU": _RELU,
     "ReLUV3": _RELU,
-    "ReLU6": (lambda call, b: clip(b, tensor(call), 0, 6), _of(lambda x, call: _np_clip(x, 0, 6))),
+    "ReLU6": (lambda call, b: clip(b, tensor(call), 0, 6), _of_any(lambda x, call: _np_clip(x, 0, 6))),
     "SeLU": _SELU,
     "SeLUExt": _SELU,
     "SiLU": (formula(_silu), _of(lambda x, call: x * np_sigmoid(x))),
@@ -359,7 +366,7 @@ _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     "SoftplusExt": (formula(_softplus_ext), _of(_np_softplus_ext)),
     "Softsign": (_direct("Softsign", _softsign), _of(lambda x, call: x / (1 + np.abs(x)))),
     "Swiglu": (_swiglu, _np_swiglu),
-    "Threshold": (_threshold, _of(_np_threshold)),
+    "Threshold": (_threshold, _of_any(_np_threshold)),
 }
 TO_ONNX: Mapping[str, Lower] = {name: lower for name, (lower, _) in _BOTH.items()}
 EVALUATE: Mapping[str, Evaluate] = {name: evaluate for name, (_, evaluate) in _BOTH.items()}
