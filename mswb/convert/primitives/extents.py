@@ -177,6 +177,12 @@ def shape_of(given: Iterable[Size]) -> Shape:
     return tuple(one if isinstance(one, int) and one >= 0 else None for one in given)
 
 
+def open_shape(whole: Value) -> Shape | None:
+    """The shape that a tensor of sizes tells of: at least how many there are."""
+    count = None if whole.shape is None else whole.shape[0]
+    return None if count is None else (None,) * count
+
+
 def reshape(b: OnnxBuilder, x: Value, wanted: Sequence[Size]) -> Value:
     """The value with these sizes; one may be -1."""
     known = numbers(tuple(wanted))
@@ -210,7 +216,7 @@ def carried(b: OnnxBuilder, op: str, x: Value, *others: Value | None, **attribut
 
 def expand(b: OnnxBuilder, x: Value, wanted: Sequence[Size] | Value) -> Value:
     """The value repeated along dimensions of size 1 until it has these sizes."""
-    shape = None if isinstance(wanted, Value) else shape_of(wanted)
+    shape = open_shape(wanted) if isinstance(wanted, Value) else shape_of(wanted)
     given = vector(b, wanted if isinstance(wanted, Value) else tuple(wanted))
     return carried(b, "Expand", x, given, shape=shape)
 

@@ -23,8 +23,9 @@ Compute = Callable[[Call], Any]
 
 def _reshape(call: Call, b: OnnxBuilder) -> Value:
     x, wanted = tensor(call), call.input(1)
-    if isinstance(wanted, Value) and wanted.array is None:
-        return b.reshape(x, at.vector(b, wanted))
+    if at.numbers(wanted) is None and isinstance(wanted, (Value, at.Parts)):
+        whole = at.vector(b, wanted)
+        return b.op("Reshape", x, whole, allowzero=1, shape=at.open_shape(whole))
     return at.reshape(b, x, at.parts(b, wanted))
 
 
@@ -134,7 +135,7 @@ def _wanted(call: Call) -> Any:
 def _broadcast(call: Call, b: OnnxBuilder) -> Value:
     """A -1 keeps a size, which ONNX says by a 1."""
     x, wanted = tensor(call), _wanted(call)
-    if isinstance(wanted, Value) and wanted.array is None:
+    if at.numbers(wanted) is None and isinstance(wanted, (Value, at.Parts)):
         whole = at.vector(b, wanted)
         kept = b.op("Equal", whole, b.scalar(-1, "int64"))
         return at.expand(b, x, b.op("Where", kept, b.scalar(1, "int64"), whole))
