@@ -110,11 +110,26 @@ def _divergence(b: OnnxBuilder, x: Value, y: Value, call: Call) -> Value:
     return where(b, positive, b.op("Mul", y, b.op("Sub", b.op("Log", safe), x)), 0.0)
 
 
+def _sigmoid_entropy(b: OnnxBuilder, x: Value, y: Value, call: Call) -> Value:
+    """max(x, 0) - x y + log(1 + e^-|x|)"""
+    tail = log1p(b, b.op("Exp", b.op("Neg", b.op("Abs", x))))
+    return b.op("Add", b.op("Sub", run(b, "Max", x, 0.0), b.op("Mul", x, y)), tail)
+
+
 def _soft_margin(b: OnnxBuilder, x: Value, y: Value, call: Call) -> Value:
     """log(1 + e^(-x y)) as max(-x y, 0) + log(1 + e^-|x y|)"""
     product = b.op("Mul", x, y)
     tail = log1p(b, b.op("Exp", b.op("Neg", b.op("Abs", product))))
     return b.op("Add", run(b, "Max", b.op("Neg", product), 0.0), tail)
+
+
+def _half_of_squares(call: Call, b: OnnxBuilder) -> Value:
+    x = single(b, tensor(call))
+    return b.cast(run(b, "Mul", reduced(b, "ReduceSumSquare", x, None, False), 0.5), tensor(call).dtype)
+
+
+def _sums_of_squares(call: Call, b: OnnxBuilder) -> tuple[Value, ...]:
+    return tuple(reduced(b, "ReduceSumSquare", tensor(call, at), None, False) for at in (0, 1))
 
 
 def _picked(b: OnnxBuilder, x: Value, labels: Value) -> Value:
@@ -256,14 +271,17 @@ TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     "KLDiv": _pairwise(_divergence),
     "KLDivLoss": _pairwise(_divergence),
     "L1LossExt": _pairwise(_absolute),
+    "L2Loss": _half_of_squares,
     "MSELossExt": _pairwise(_squared),
     "MultiMarginLoss": _multi_margin,
     "NLLLoss": _likelihood,
     "NLLLoss2d": _likelihood,
+    "SigmoidCrossEntropyWithLogits": _pairwise(_sigmoid_entropy, "none"),
     "SmoothL1Loss": _pairwise(_smooth, "none"),
     "SoftMarginLoss": _pairwise(_soft_margin),
     "SoftmaxCrossEntropyWithLogits": _cross_entropy,
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,
+    "SquareSumAll": _sums_of_squares,
 }
 EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "BCEWithLogitsLoss": _pairwise_of(_binary_logits_of),
@@ -271,12 +289,15 @@ EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "KLDiv": _pairwise_of(_divergence_of),
     "KLDivLoss": _pairwise_of(_divergence_of),
     "L1LossExt": _pairwise_of(lambda x, y, call: np.abs(x - y)),
+    "L2Loss": lambda call: np.sum(np.square(call.input(0))) / 2,
     "MSELossExt": _pairwise_of(lambda x, y, call: np.square(x - y)),
     "MultiMarginLoss": _multi_margin_of,
     "NLLLoss": _likelihood_of,
     "NLLLoss2d": _likelihood_of,
+    "SigmoidCrossEntropyWithLogits": _pairwise_of(lambda x, y, call: np.logaddexp(0.0, x) - x * y, "none"),
     "SmoothL1Loss": _pairwise_of(_smooth_of, "none"),
     "SoftMarginLoss": _pairwise_of(lambda x, y, call: np.logaddexp(0.0, -x * y)),
     "SoftmaxCrossEntropyWithLogits": _cross_entropy_of,
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy_of,
+    "SquareSumAll": lambda call: tuple(np.sum(np.square(call.input(at))) for at in (0, 1)),
 }

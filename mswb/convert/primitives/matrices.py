@@ -82,6 +82,17 @@ def _distance(call: Call, b: OnnxBuilder) -> Value:
     return b.cast(found, tensor(call).dtype)
 
 
+def _pairs(call: Call, b: OnnxBuilder) -> Value:
+    """The distance of each row to each later one."""
+    x = single(b, tensor(call))
+    rows = None if x.shape is None or len(x.shape) != 2 else x.shape[0]
+    if rows is None:
+        raise Refused("the number of rows is only known when the model runs")
+    ones, twos = (b.op("Gather", x, b.ints(places), axis=0) for places in np.triu_indices(rows, 1))
+    found = norm(b, b.op("Sub", ones, twos), float(call.get("p", 2.0)), (1,), False)
+    return b.cast(found, tensor(call).dtype)
+
+
 # -- numbers
 
 
@@ -103,6 +114,12 @@ def _cross_of(call: Call) -> Array:
 def _distance_of(call: Call) -> Array:
     apart = call.input(0)[..., :, None, :] - call.input(1)[..., None, :, :]
     return norm_of(apart, float(call.get("p", 2.0)), (apart.ndim - 1,), False)
+
+
+def _pairs_of(call: Call) -> Array:
+    x = call.input(0)
+    ones, twos = np.triu_indices(len(x), 1)
+    return norm_of(x[ones] - x[twos], float(call.get("p", 2.0)), (1,), False)
 
 
 def _adjoint(call: Call, x: Array) -> Array:
@@ -146,6 +163,7 @@ TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     "Cross": _cross,
     "MatrixDeterminant": _determinant,
     "MatrixPower": _power,
+    "Pdist": _pairs,
     "Trace": _trace,
     "TraceExt": _trace,
     "TraceV2": _trace,
@@ -162,6 +180,7 @@ EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "MatrixPower": lambda call: np.linalg.matrix_power(call.input(0), int(call.get("n"))),
     "MatrixSolve": lambda call: np.linalg.solve(_adjoint(call, call.input(0)), call.input(1)),
     "MatrixTriangularSolve": _triangular_of,
+    "Pdist": _pairs_of,
     "Qr": _qr_of,
     "SolveTriangular": _solve_triangular_of,
     "Trace": _trace_of,

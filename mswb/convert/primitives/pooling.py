@@ -50,37 +50,15 @@ def _window(call: Call, count: int) -> Window:
     return Window(kernel, strides, dilations, pads)
 
 
-def ceiled(window: Window, pads: Pads, lengths: tuple[int, ...]) -> tuple[int, ...]:
-    """How many elements behind the padding a last window needs that is begun, but not within the padding."""
-    found = []
-    for n, span, stride, (low, high) in zip(lengths, window.spans, window.strides, pads, strict=True):
-        count = -(-(n + low + high - span) // stride) + 1
-        count -= int((count - 1) * stride >= n + low)
-        found.append(max((count - 1) * stride + span - (n + low + high), 0))
-    return tuple(found)
-
-
-def _known(x: Value, count: int) -> tuple[int, ...]:
-    given = () if x.shape is None else x.shape[-count:]
-    known = tuple(one for one in given if one is not None)
-    if len(known) < count:
-        raise Refused("with ceil_mode the sizes have to be known while converting")
-    return known
-
-
 # -- ONNX
 
 
-def _fit(call: Call, x: Value, window: Window) -> Window:
-    """The windows with what ceil_mode adds behind."""
-    if not call.get("ceil_mode", False) or window.pads is None:
-        return window
-    more = ceiled(window, window.pads, _known(x, len(window.kernel)))
-    pads = tuple((low, high + one) for (low, high), one in zip(window.pads, more, strict=True))
-    return Window(window.kernel, window.strides, window.dilations, pads)
+def _ceil(call: Call, window: Window) -> int | None:
+    """The attribute ``ceil_mode``; None where windows end with the input anyway."""
+    return int(bool(call.get("ceil_mode", False)) and window.pads is not None) or None
 
 
-def _largest(b: OnnxBuilder, x: Value, window: Window, places: bool = False) -> tuple[Value, ...]:
+def _largest(b: OnnxBuilder, x: Value, window: Window, ceil: int | None, places: bool = False) -> tuple[Value, ...]:
     """The largest elements, and their places in one channel if asked for."""
     used = working("MaxPool", x.dtype)
     wide = b.cast(x, used)
@@ -88,7 +66,7 @@ def _largest(b: OnnxBuilder, x: Value, window: Window, places: bool = False) -> 
     if places and given is not wide:
         raise Refused("the places are asked for where the padding depends on sizes of the run")
     arguments: dict[str, Any] = {
-        "kernel_shape": window.kernel, "strides": window.strides,
+        "kernel_shape": window.kernel, "strides": window.strides, "ceil_mode": ceil,
         "dilations": window.dilations if set(window.dilations) != {1} else None, **padding,
     }  # fmt: skip
     if not places:
@@ -102,7 +80,8 @@ def _largest(b: OnnxBuilder, x: Value, window: Window, places: bool = False) -> 
 def _max_pool(count: int) -> Callable[[Call, OnnxBuilder], Value]:
     def lower(call: Call, b: OnnxBuilder) -> Value:
         x = tensor(call)
-        return _largest(b, x, _fit(call, x, _window(call, count)))[0]
+        window = _window(call, count)
+        return _largest(b, x, window, _ceil(call, window))[0]
 
     return lower
 
@@ -110,7 +89,8 @@ def _max_pool(count: int) -> Callable[[Call, OnnxBuilder], Value]:
 def _max_pool_places(count: int) -> Callable[[Call, OnnxBuilder], tuple[Value, Value]]:
     def lower(call: Call, b: OnnxBuilder) -> tuple[Value, Value]:
         x, alone = batched(b, tensor(call), count)
-        value, place = _largest(b, x, _fit(call, x, _window(call, count)), True)
+        window = _window(call, count)
+        value, place = _largest(b, x, window, _ceil(call, window), True)
         place = b.cast(place, _place_type(call))
         return (b.squeeze(value, [0]), b.squeeze(place, [0])) if alone else (value, place)
 
@@ -122,13 +102,14 @@ def _place_type(call: Call) -> str:
     return str(given) if isinstance(given, str) else _DTYPES.get(int(given), "int64")
 
 
-def _mean(b: OnnxBuilder, x: Value, window: Window, with_pads: bool) -> Value:
+def _mean(b: OnnxBuilder, x: Value, window: Window, with_pads: bool, ceil: int | None = None) -> Value:
     """The mean of each window; of what is not padding unless ``with_pads``."""
     used = working("AveragePool", x.dtype)
     wide = b.cast(x, used)
     given, padding = placed(b, wide, window, 0.0)
     arguments: dict[str, Any] = {
         "kernel_shape": window.kernel, "strides": window.strides, "count_include_pad": int(with_pads) or None,
+        "ceil_mode": ceil,
     }  # fmt: skip
     found = b.op("AveragePool", given, **arguments, **padding)
     if given is not wide and not with_pads:  # padded by an operator: the share of what is not padding
@@ -147,34 +128,16 @@ def _avg_pool_padded(count: int) -> Callable[[Call, OnnxBuilder], Value]:
     def lower(call: Call, b: OnnxBuilder) -> Value:
         x, alone = batched(b, tensor(call), count)
         window = _window(call, count)
-        divisor = call.get("divisor_override", None) or 0
-        with_pads = bool(call.get("count_include_pad", True))
-        if not call.get("ceil_mode", False) or window.pads is None:
-            found = _mean(b, x, window, with_pads or bool(divisor))
-        else:
-            found = _mean_of_begun(call, b, x, window, with_pads, bool(divisor))
+        ceil, divisor = _ceil(call, window), call.get("divisor_override", None) or 0
+        with_pads = bool(call.get("count_include_pad", True)) or bool(divisor)
+        if ceil and divisor:
+            raise Refused("with ceil_mode and a divisor of its own ONNX has no mean", attribute="divisor_override")
+        found = _mean(b, x, window, with_pads, ceil)
         if divisor:
             found = run(b, "Mul", found, float(np.prod(window.kernel)) / float(divisor))
         return b.squeeze(found, [0]) if alone else found
 
     return lower
-
-
-def _mean_of_begun(call: Call, b: OnnxBuilder, x: Value, window: Window, with_pads: bool, whole: bool) -> Value:
-    """With ceil_mode: what lies behind the padding never counts, except where the divisor is fixed."""
-    pads, fitted = window.pads or (), _fit(call, x, window)
-    if pads == fitted.pads or whole or not with_pads:
-        return _mean(b, x, fitted, with_pads or whole)
-    sums = run(b, "Mul", _mean(b, x, fitted, True), float(np.prod(window.kernel)))
-    counts = share(window, pads, fitted.pads or (), _known(x, len(window.kernel)))
-    return run(b, "Div", sums, b.cast(b.constant(counts.astype(np.float32)), x.dtype))
-
-
-def share(window: Window, pads: Pads, more: Pads, lengths: tuple[int, ...]) -> Array:
-    """How many elements of each window lie within the input and its padding."""
-    inside = np.ones([n + low + high for n, (low, high) in zip(lengths, pads, strict=True)])
-    behind = tuple((0, large - small) for (_, small), (_, large) in zip(pads, more, strict=True))
-    return sliding.total(sliding.padded(inside, behind, 0.0), window, ((0, 0),) * len(lengths))
 
 
 def _unpool(count: int) -> Callable[[Call, OnnxBuilder], Value]:
@@ -208,13 +171,30 @@ def _unpooled(call: Call, given: list[Size], b: OnnxBuilder, count: int) -> list
 # -- numbers
 
 
+def _ceiled(window: Window, pads: Pads, lengths: tuple[int, ...]) -> tuple[int, ...]:
+    """How many elements behind the padding a last window needs that is begun, but not within the padding."""
+    found = []
+    for n, span, stride, (low, high) in zip(lengths, window.spans, window.strides, pads, strict=True):
+        count = -(-(n + low + high - span) // stride) + 1
+        count -= int((count - 1) * stride >= n + low)
+        found.append(max((count - 1) * stride + span - (n + low + high), 0))
+    return tuple(found)
+
+
+def _share(window: Window, pads: Pads, more: Pads, lengths: tuple[int, ...]) -> Array:
+    """How many elements of each window lie within the input and its padding."""
+    inside = np.ones([n + low + high for n, (low, high) in zip(lengths, pads, strict=True)])
+    behind = tuple((0, large - small) for (_, small), (_, large) in zip(pads, more, strict=True))
+    return sliding.total(sliding.padded(inside, behind, 0.0), window, ((0, 0),) * len(lengths))
+
+
 def _fitted_of(call: Call, x: Array, count: int) -> tuple[Window, Pads, Pads]:
     """The windows, the padding that is asked for, and the same with what ceil_mode adds."""
     window = _window(call, count)
     pads = sliding.fixed_pads(x, window)
     if not call.get("ceil_mode", False) or window.pads is None:
         return window, pads, pads
-    more = ceiled(window, pads, x.shape[-count:])
+    more = _ceiled(window, pads, x.shape[-count:])
     return window, pads, tuple((low, high + one) for (low, high), one in zip(pads, more, strict=True))
 
 
@@ -246,7 +226,7 @@ def _mean_of(count: int, with_pads: bool) -> Callable[[Call], Array]:
         if divisor:
             return np.asarray(sums / float(divisor))
         if call.get("count_include_pad", with_pads):
-            return np.asarray(sums / share(window, pads, more, x.shape[-count:]))
+            return np.asarray(sums / _share(window, pads, more, x.shape[-count:]))
         return np.asarray(sums / sliding.total(np.ones(x.shape[-count:]), window, more))
 
     return evaluate

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mswb.convert import to_onnx
 from mswb.convert.evaluator import evaluate
 from mswb.convert.mindir.reader import read_file
-from tests.unit.convert.primitive_models import Make, agree, call, same, several, written
+from tests.unit.convert.primitive_models import Make, agree, call, run_onnx, same, several, written
 
 RNG = np.random.default_rng(11)
 FEW = settings(max_examples=5, deadline=None)
@@ -175,6 +175,8 @@ def test_losses_of_pairs(reduction: int) -> None:
     target = np.where(Q > 0.4, Q, 0).astype(np.float32)
     expected = np.where(target > 0, target * (np.log(np.maximum(target, 1e-9)) - LOG), 0).astype(np.float32)
     agree(call("KLDivLoss", reduction=word), [LOG, target], [last(expected)], 1e-4)
+    crossed = np.maximum(P, 0) - P * Q + np.log1p(np.exp(-np.abs(P)))
+    agree(call("SigmoidCrossEntropyWithLogits", reduction=word), [P, Q], [last(crossed)], 1e-4)
     agree(call("SoftMarginLoss", reduction), [P, np.sign(P)], [last(np.log1p(np.exp(-np.abs(P))))], 1e-4)
 
 
@@ -196,6 +198,11 @@ def test_cross_entropy() -> None:
     agree(sparse, [P, LABELS.astype(np.int32)], [-LOG[np.arange(4), LABELS].mean()], 1e-4)
 
 
+def test_sums_of_squares() -> None:
+    agree(call("L2Loss"), [P], [np.float32(np.square(P).sum() / 2)])
+    agree(several("SquareSumAll", ["float32"] * 2, attributes={}), [P, Q], [np.square(P).sum(), np.square(Q).sum()])
+
+
 def test_margins() -> None:
     over = np.maximum(1 + P - P[np.arange(4), LABELS][:, None], 0) ** 2
     over[np.arange(4), LABELS] = 0
@@ -203,6 +210,14 @@ def test_margins() -> None:
 
 
 # -- linear algebra
+
+
+def fixed(make: Make, inputs: list[Any], expected: list[Any]) -> None:
+    """With sizes that are known alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = written(make, inputs, Path(folder))
+        same(run_onnx(path, inputs), expected, 1e-4, "onnx")
+        same(evaluate(path, read_file(path), inputs), expected, 1e-4, "evaluation")
 
 
 def test_what_onnx_composes() -> None:
@@ -215,6 +230,9 @@ def test_what_onnx_composes() -> None:
     agree(call("Trace"), [whole], [np.trace(whole, dtype=np.int32)])
     a, b = draw(2, 3), draw(2, 3)
     agree(call("Cross", 1), [a, b], [np.cross(a, b)])
+    rows = draw(4, 3)
+    pairs = [np.linalg.norm(rows[i] - rows[j]) for i in range(4) for j in range(i + 1, 4)]
+    fixed(call("Pdist", p=2.0), [rows], [np.float32(pairs)])
     for order in (1.0, 2.0, 3.0, float("inf")):
         apart = np.linalg.norm(a[:, None] - b[None], order, axis=-1)
         agree(call("Cdist", order), [a, b], [apart], 1e-4)
