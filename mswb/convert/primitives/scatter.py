@@ -269,8 +269,8 @@ def _np_points(how: str) -> Callable[[Call], Array]:
     return lambda call: _np_put(call.input(0), tuple(np.moveaxis(call.input(1), -1, 0)), call.input(2), how)
 
 
-def _np_rows(how: str) -> Callable[[Call], Array]:
-    return lambda call: _np_put(call.input(0), (call.input(1),), call.input(2), how)
+def _np_of_parameter(call: Call) -> Array:
+    raise Refused("it changes a weight, and what reads the weight later is evaluated as if it stayed")
 
 
 def _np_elements(axis: str, index: str, source: str, reduction: str = "") -> Callable[[Call], Array]:
@@ -361,8 +361,7 @@ TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
 }
 EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     **{f"TensorScatter{name}": _np_points(how) for name, how in _HOW.items()},
-    **{f"ScatterNd{name}": _np_points(how) for name, how in _HOW.items()},
-    **{f"Scatter{name}": _np_rows(how) for name, how in _HOW.items()},
+    **dict.fromkeys([f"Scatter{kind}{name}" for kind in ("", "Nd") for name in _HOW], _np_of_parameter),
     **{name: _np_elements(*arguments) for name, arguments in _BY_INDEX.items()},
     **{name: _np_add_rows(*arguments) for name, arguments in _SLICES.items()},
     **dict.fromkeys(_FILLED, _np_fill_rows),
