@@ -212,9 +212,16 @@ def _resize(b: OnnxBuilder, x: Value, axes: Sequence[int], after: Sequence[at.Si
     return b.squeeze(found, [2]) if flat else found
 
 
+def _fractions(dtype: str) -> None:
+    """MindSpore weighs fractions alone."""
+    if "float" not in dtype:
+        raise Refused(f"MindSpore has no kernel that weighs {dtype}")
+
+
 def _linear_lower(asked: Asked) -> Lower:
     def lower(call: Call, b: OnnxBuilder) -> Value:
         x, scaled = tensor(call), asked(call)
+        _fractions(x.dtype)
         if x.dtype == "float64":
             return _weighed(b, x, scaled, _linear)
         axes, _, after = _sides(scaled, b, x)
@@ -231,6 +238,7 @@ def _weighed_lower(asked: Asked, taps: Callable[[Scaled, int, int, int], Taps]) 
 
 def _weighed(b: OnnxBuilder, x: Value, scaled: Scaled, taps: Callable[[Scaled, int, int, int], Taps]) -> Value:
     """Elements of one axis after the other by their weights."""
+    _fractions(x.dtype)
     axes, before, after = _sides(scaled, b, x)
     rank, wide = at.rank_of(x), single(b, x)
     for place, (axis, old, new) in enumerate(zip(axes, before, after, strict=True)):
@@ -268,6 +276,7 @@ def _nearest_now(asked: Asked) -> Compute:
 def _weighed_now(asked: Asked, taps: Callable[[Scaled, int, int, int], Taps]) -> Compute:
     def now(call: Call) -> Array:
         x, scaled = call.input(0), asked(call)
+        _fractions(x.dtype.name)
         for axis, new in enumerate(scaled.after(x.shape[2:])):
             rows, weights = taps(scaled, axis, x.shape[2 + axis], new)
             shape = [-1 if one == 2 + axis else 1 for one in range(x.ndim)]
