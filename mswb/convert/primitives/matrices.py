@@ -1,4 +1,4 @@
-"""Linear algebra: what ONNX can compose, and the rest in numpy alone. Also distances and products of vectors."""
+"""Diagonals, distances and products of vectors; linear algebra in numpy (in ONNX: :mod:`.elimination`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from mswb.convert.graph import Array, Value
 from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
-from mswb.convert.primitives.extents import along, axis_in, carried, converted, counted, dtype_of, rank_of, size
+from mswb.convert.primitives.extents import along, axis_in, converted, counted, dtype_of, rank_of, size
 from mswb.convert.primitives.kernels import run, single, where
 from mswb.convert.primitives.operands import number, tensor
 from mswb.convert.primitives.reduction import norm, norm_of, reduced
@@ -23,10 +23,6 @@ _UNSET = -65530
 # -- ONNX
 
 
-def _determinant(call: Call, b: OnnxBuilder) -> Value:
-    return carried(b, "Det", tensor(call))
-
-
 def _trace(call: Call, b: OnnxBuilder) -> Value:
     """The sum of a diagonal: of the last two dimensions, or of two others, above or below the main one."""
     x, offset = tensor(call), int(call.get("offset", 0))
@@ -37,21 +33,6 @@ def _trace(call: Call, b: OnnxBuilder) -> Value:
     default = "int64" if call.op == "TraceExt" and not x.dtype.startswith(("float", "bf")) else x.dtype
     whole = where(b, diagonal, b.cast(x, dtype_of(call, default)), 0)
     return reduced(b, "ReduceSum", whole, (rows, columns), False)
-
-
-def _power(call: Call, b: OnnxBuilder) -> Value:
-    """By squaring."""
-    exponent, square = int(call.get("n")), tensor(call)
-    if exponent < 1:
-        raise Refused(f"ONNX has no inverse of a matrix, which power {exponent} asks for", attribute="n")
-    found: Value | None = None
-    while True:
-        if exponent & 1:
-            found = square if found is None else run(b, "MatMul", found, square)
-        exponent >>= 1
-        if not exponent:
-            return found if found is not None else square
-        square = run(b, "MatMul", square, square)
 
 
 def _cross_axis(call: Call, shape: tuple[int | None, ...]) -> int:
@@ -161,8 +142,6 @@ def _qr_of(call: Call) -> Any:
 TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     "Cdist": _distance,
     "Cross": _cross,
-    "MatrixDeterminant": _determinant,
-    "MatrixPower": _power,
     "Pdist": _pairs,
     "Trace": _trace,
     "TraceExt": _trace,

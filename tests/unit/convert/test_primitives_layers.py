@@ -212,12 +212,12 @@ def test_margins() -> None:
 # -- linear algebra
 
 
-def fixed(make: Make, inputs: list[Any], expected: list[Any]) -> None:
+def fixed(make: Make, inputs: list[Any], expected: list[Any], rtol: float = 1e-4) -> None:
     """With sizes that are known alone."""
     with tempfile.TemporaryDirectory() as folder:
         path = written(make, inputs, Path(folder))
-        same(run_onnx(path, inputs), expected, 1e-4, "onnx")
-        same(evaluate(path, read_file(path), inputs), expected, 1e-4, "evaluation")
+        same(run_onnx(path, inputs), expected, rtol, "onnx")
+        same(evaluate(path, read_file(path), inputs), expected, rtol, "evaluation")
 
 
 def test_what_onnx_composes() -> None:
@@ -232,28 +232,40 @@ def test_what_onnx_composes() -> None:
     agree(call("Cross", 1), [a, b], [np.cross(a, b)])
     rows = draw(4, 3)
     pairs = [np.linalg.norm(rows[i] - rows[j]) for i in range(4) for j in range(i + 1, 4)]
-    fixed(call("Pdist", p=2.0), [rows], [np.float32(pairs)])
+    fixed(call("Pdist", p=2.0), [rows], [np.array(pairs, np.float32)])
     for order in (1.0, 2.0, 3.0, float("inf")):
         apart = np.linalg.norm(a[:, None] - b[None], order, axis=-1)
         agree(call("Cdist", order), [a, b], [apart], 1e-4)
 
 
-def test_what_onnx_does_not_have_is_evaluated_and_refused(tmp_path: Path) -> None:
-    square = draw(2, 3, 3)
-    positive = square @ square.transpose(0, 2, 1) + np.eye(3, dtype=np.float32)
-    right = draw(2, 3, 2)
+def test_linear_systems() -> None:
+    square = draw(2, 4, 4)
+    positive = square @ square.transpose(0, 2, 1) + np.eye(4, dtype=np.float32)
+    lower, right = np.tril(square) + 3 * np.eye(4, dtype=np.float32), draw(2, 4, 2)
+    zero_first = np.array([[0, 2, 1], [1, 0, 0], [3, 0, 1]], np.float32)
     cases: list[tuple[Make, list[Any], Any]] = [
         (call("MatrixInverse", adjoint=False), [square], np.linalg.inv(square)),
-        (call("Cholesky", True), [positive], np.linalg.cholesky(positive).transpose(0, 2, 1)),
+        (call("MatrixInverse", adjoint=True), [zero_first], np.linalg.inv(zero_first.T)),
+        (call("MatrixPower", n=-3), [square], np.linalg.matrix_power(np.linalg.inv(square.astype(np.float64)), 3)),
         (call("MatrixSolve", adjoint=True), [square, right], np.linalg.solve(square.transpose(0, 2, 1), right)),
-        (call("MatrixTriangularSolve", lower=True, adjoint=False), [square, right],
-         np.linalg.solve(np.tril(square), right)),
-        (call("MatrixPower", n=-1), [square], np.linalg.inv(square)),
+        (call("MatrixTriangularSolve", lower=True, adjoint=False), [lower, right], np.linalg.solve(lower, right)),
+        (call("SolveTriangular", 1, True, False), [lower[0], right[0]], np.linalg.solve(lower[0].T, right[0])),
+        (call("SolveTriangular", 0, True, True), [lower[0], right[0, :, 0]],
+         np.linalg.solve(np.tril(square[0], -1) + np.eye(4), right[0, :, 0])),
+        (call("Cholesky", False), [positive], np.linalg.cholesky(positive)),
+        (call("Cholesky", True), [positive], np.linalg.cholesky(positive).transpose(0, 2, 1)),
+        (call("CholeskyInverse", False), [lower], np.linalg.inv(lower @ lower.transpose(0, 2, 1))),
+        (call("MatrixDeterminant"), [zero_first.astype(np.float64)], np.linalg.det(zero_first)),
     ]  # fmt: skip
     for make, inputs, expected in cases:
-        path = written(make, inputs, tmp_path)
-        assert to_onnx.convert(path).proto is None
-        same(evaluate(path, read_file(path), inputs), [expected], 1e-3, "evaluation")
+        fixed(make, inputs, [np.asarray(expected).astype(inputs[0].dtype)], 2e-3)
+    sign, logarithm = np.linalg.slogdet(square)
+    fixed(several("LogMatrixDeterminant", ["float32"] * 2, attributes=None), [square], [sign, logarithm], 1e-3)
+
+
+def test_a_large_matrix_is_not_taken_apart(tmp_path: Path) -> None:
+    done = to_onnx.convert(written(call("MatrixInverse", adjoint=False), [np.eye(33, dtype=np.float32)], tmp_path))
+    assert done.proto is None and "33 rows" in str(done.findings[0].values)
 
 
 def test_a_large_convolution_is_evaluated_in_little_memory_and_time() -> None:
