@@ -68,11 +68,20 @@ def _normal(call: Call, b: OnnxBuilder) -> Value:
     return run(b, "Add", run(b, "Mul", made, float(number(call, "std"))), float(number(call, "mean")))
 
 
+def _bernoulli(call: Call, b: OnnxBuilder) -> Value:
+    """One with the probability of input 1, else zero."""
+    x, odds = tensor(call), call.input(1)
+    made = drawn(b, _UNIFORM, b.shape_of(x), "float32")
+    limit = b.cast(odds, "float32") if isinstance(odds, Value) else b.scalar(odds, "float32")
+    return b.cast(b.op("Less", made, limit), dtype_of(call, len(call.inputs), default="" if call.result else "int8"))
+
+
 def _no_value(call: Call) -> Any:
     raise Refused(f"{call.op} draws at random: there is nothing to compare with")
 
 
 TO_ONNX: Mapping[str, Lower] = {
+    "Bernoulli": _bernoulli,
     "NormalFloatFloat": _normal,
     "RandExt": _by_shape(_UNIFORM, 3),
     "RandLikeExt": _by_tensor(_UNIFORM),
@@ -82,4 +91,4 @@ TO_ONNX: Mapping[str, Lower] = {
     "UniformInt": _whole_numbers,
     "UniformReal": _by_shape(_UNIFORM),
 }
-EVALUATE: Mapping[str, Callable[[Call], Any]] = dict.fromkeys([*TO_ONNX, "Bernoulli"], _no_value)
+EVALUATE: Mapping[str, Callable[[Call], Any]] = dict.fromkeys(TO_ONNX, _no_value)
