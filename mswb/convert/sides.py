@@ -181,8 +181,9 @@ class Models:
             for one in (*(primitive.attribute if primitive else ()), *node.attribute)
             if one.name not in _HIDDEN and one.name != "shape"
         ]
-        inputs = tuple(shown(name) for name in node.input if name not in constants)
-        return Call(op, shown(name_of(node)), inputs, (*arguments, *attributes))
+        own = f"{self._graph.name}:"  # MindSpore begins the name of each result with its graph's
+        inputs = tuple(shown(name.removeprefix(own)) for name in node.input if name not in constants)
+        return Call(op, shown(title(node)), inputs, (*arguments, *attributes))
 
 
 def attribute_text(one: Attribute) -> str:

@@ -56,6 +56,7 @@ SCENES = (
     Scene("cache", LARGE, (*OPENED, "2", "<train.mindrecord>")),
     Scene("profile", SMALL, (*OPENED, "3", "<MindSpore profile>")),
     Scene("convert", SMALL, (*OPENED, "4", "<net.mindir>")),
+    Scene("operators", LARGE, (*OPENED, "4", "<net.mindir>", "f", *"mindir", "enter", "V", "<Tensors>")),
     Scene("help", SMALL, (*OPENED, "question_mark", "<filter the keys>")),
 )
 

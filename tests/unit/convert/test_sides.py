@@ -50,10 +50,12 @@ def test_a_mindir_node_is_found_by_its_own_name(tmp_path: Path) -> None:
     models = Models(str(source), str(REAL / "conv.mindir"))
     name = "116_52_mindspore_nn_layer_container_SequentialCell_construct_53:output:3"
     for one in (models, Models("", str(REAL / "conv.mindir"))):
-        for node, output in ((name, "nothing of this name"), ("Conv2D-op0", name)):
+        for node, output in ((name, "nothing of this name"), ("0-Conv2d/Conv2D-op0", "nothing")):
             found = one.of(node, output)
             assert found.onnx is None and [call.op for call in found.mindir] == ["Conv2D"]
             assert dict(found.mindir[0].attributes)["pad_mode"] == "same"
+            assert found.mindir[0].name == "0-Conv2d/Conv2D-op0"
+            assert found.mindir[0].inputs == ("input_data", "CNode_55:1")
 
 
 def test_without_a_mindir_there_is_one_side(tmp_path: Path) -> None:
