@@ -107,6 +107,10 @@ def _of_parameter(how: str) -> Callable[[Call, OnnxBuilder], Value]:
     return lambda call, b: put(b, _not_constant(tensor(call, 0)), tensor(call, 1), tensor(call, 2), how)
 
 
+def _assigned(call: Call, b: OnnxBuilder) -> Value:
+    raise Refused("it changes a weight, and weights of a model in ONNX stay as they are")
+
+
 def _rows(how: str) -> Callable[[Call, OnnxBuilder], Value]:
     """Whole rows of the first dimension."""
 
@@ -347,6 +351,8 @@ _SLICES = {
 _FILLED = ("IndexFill", "IndexFillScalar", "IndexFillTensor", "InplaceIndexFillScalar", "InplaceIndexFillTensor")
 _TUPLES = {"IndexPut": (1, 2), "InplaceIndexPut": (2, 1), "InnerInplaceIndexPut": (2, 1)}
 
+_ASSIGNED = ("Assign", "AssignAdd", "AssignSub")
+
 TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     **{f"TensorScatter{name}": _points(how) for name, how in _HOW.items()},
     **{f"ScatterNd{name}": _of_parameter(how) for name, how in _HOW.items()},
@@ -356,6 +362,7 @@ TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     **dict.fromkeys(_FILLED, _fill_rows),
     **{name: _advanced(*arguments) for name, arguments in _TUPLES.items()},
     **{f"Inplace{name}": _constant_rows(_HOW[name]) for name in ("Add", "Sub", "Update")},
+    **dict.fromkeys(_ASSIGNED, _assigned),
     "ScatterAddWithAxis": _axis_added,
     "ScatterNd": _from_nothing,
 }
@@ -367,6 +374,7 @@ EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     **dict.fromkeys(_FILLED, _np_fill_rows),
     **{name: _np_advanced(*arguments) for name, arguments in _TUPLES.items()},
     **{f"Inplace{name}": _np_constant_rows(_HOW[name]) for name in ("Add", "Sub", "Update")},
+    **dict.fromkeys(_ASSIGNED, _np_of_parameter),
     "ScatterAddWithAxis": _np_axis_added,
     "ScatterNd": _np_from_nothing,
 }
