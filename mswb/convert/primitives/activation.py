@@ -107,6 +107,17 @@ def _log_sigmoid(b: OnnxBuilder, x: Value, call: Call) -> Value:
     return b.op("Neg", softplus(b, b.op("Neg", x)))
 
 
+def _with_buffer(entry: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator that gives, where a device wants it, a second result, which only the gradient reads."""
+
+    def both(call: Call, *builder: OnnxBuilder) -> Any:
+        found = entry(call, *builder)
+        several = isinstance(call.result, tuple) and isinstance(call.result[0], tuple)
+        return (found, None) if several else found
+
+    return both
+
+
 def _hard(b: OnnxBuilder, x: Value) -> Value:
     """min(max(x + 3, 0), 6) / 6"""
     return run(b, "Div", clip(b, run(b, "Add", x, 3), 0, 6), 6)
@@ -349,7 +360,7 @@ _BOTH: Mapping[str, tuple[Lower, Evaluate]] = {
     "HSwish": (formula(_hard_swish), _of(lambda x, call: np.where(x < -3, 0, x * _np_hard(x)))),
     "Hardtanh": (_hard_tanh, _of_any(lambda x, c: _np_clip(x, number(c, "min_val", -1), number(c, "max_val", 1)))),
     "LeakyReLUExt": (formula(_leaky), _of(_np_leaky)),
-    "LogSigmoid": (formula(_log_sigmoid), _of(lambda x, call: -np_softplus(-x))),
+    "LogSigmoid": (_with_buffer(formula(_log_sigmoid)), _with_buffer(_of(lambda x, call: -np_softplus(-x)))),
     "Mish": _MISH,
     "MishExt": _MISH,
     "NpuGelu": (formula(_gelu_ext), _of(_np_gelu_ext)),

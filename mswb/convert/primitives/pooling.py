@@ -140,6 +140,11 @@ def _avg_pool_padded(count: int) -> Callable[[Call, OnnxBuilder], Value]:
     return lower
 
 
+def _max_pool_mask(call: Call, b: OnnxBuilder) -> tuple[Value, None]:
+    """The largest of each window; the mask beside it is bits that only the gradient reads."""
+    return _max_pool_places(2)(call, b)[0], None
+
+
 def _unpool(count: int) -> Callable[[Call, OnnxBuilder], Value]:
     """Each element to its place in its channel, all others zero."""
 
@@ -261,6 +266,7 @@ TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     "MaxPool3DWithArgmax": _max_pool_places(3),
     "MaxPoolWithArgmaxV2": _max_pool_places(2),
     "MaxPoolWithIndices": _max_pool_places(2),
+    "MaxPoolWithMask": _max_pool_mask,
     "MaxUnpool2D": _unpool(2),
     "MaxUnpool2DExt": _unpool(2),
     "MaxUnpool3D": _unpool(3),
@@ -276,6 +282,7 @@ EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "MaxPool3DWithArgmax": _places_of(3),
     "MaxPoolWithArgmaxV2": _places_of(2),
     "MaxPoolWithIndices": _places_of(2),
+    "MaxPoolWithMask": lambda call: (_places_of(2)(call)[0], None),
     "MaxUnpool2D": _unpool_of(2),
     "MaxUnpool2DExt": _unpool_of(2),
     "MaxUnpool3D": _unpool_of(3),
