@@ -117,14 +117,15 @@ def sizes(inputs: Sequence[Declared]) -> Iterator[dict[str, int]]:
 
 
 def random(
-    inputs: Sequence[Declared], chosen: Mapping[str, int], seed: int, *, positive: bool = False
+    inputs: Sequence[Declared], chosen: Mapping[str, int], seed: int, *, positive: bool = False, below: int = 10
 ) -> dict[str, Array]:
     """Random content for every input; the same for the same seed, whatever other inputs there are.
 
     Args:
         positive: no number is negative, for models that take a logarithm or a root of what they are given.
+        below: whole numbers are less, for models that use them as indices in a way that is not known here.
     """
-    found = {one.name: _random(one, _shape(one, chosen), seed) for one in inputs}
+    found = {one.name: _random(one, _shape(one, chosen), seed, below) for one in inputs}
     return {name: np.abs(array) if positive and array.dtype.kind == "f" else array for name, array in found.items()}
 
 
@@ -132,8 +133,8 @@ def _shape(one: Declared, chosen: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(dim if isinstance(dim, int) else chosen[dim] for dim in one.dims)
 
 
-def _random(one: Declared, shape: tuple[int, ...], seed: int) -> Array:
-    """Normal numbers; truth values; whole numbers from 0 to 9, of bytes all there are, of indices the valid ones."""
+def _random(one: Declared, shape: tuple[int, ...], seed: int, below: int) -> Array:
+    """Normal numbers; truth values; whole numbers from 0 on, of bytes all there are, of indices the valid ones."""
     noise = np.random.default_rng([seed, zlib.crc32(one.name.encode("utf-8", "surrogateescape"))])
     dtype = np.dtype(_numpy(one.dtype))
     if dtype.kind == "b":
@@ -141,7 +142,7 @@ def _random(one: Declared, shape: tuple[int, ...], seed: int) -> Array:
     if dtype.kind == "c":
         return (noise.standard_normal(shape) + 1j * noise.standard_normal(shape)).astype(dtype)
     if dtype.kind in "iu":
-        low, high = (0, one.below or 10) if dtype.itemsize > 1 or one.below else _all(dtype)
+        low, high = (0, one.below or below) if dtype.itemsize > 1 or one.below else _all(dtype)
         numbers = noise.integers(low, high, shape)
         return np.where(numbers == 0, 1, numbers).astype(dtype) if one.divides else numbers.astype(dtype)
     return np.asarray(noise.standard_normal(shape)).astype(dtype)

@@ -206,7 +206,8 @@ def tried(declared: Sequence[given.Declared], options: Options) -> Iterator[list
         return
     for at, sizes in enumerate(given.sizes(declared)):
         seed = options.seed + at
-        yield [given.random(declared, sizes, seed, positive=positive) for positive in (False, True)]
+        ways = ((False, 10), (True, 10), (True, 2))
+        yield [given.random(declared, sizes, seed, positive=positive, below=below) for positive, below in ways]
 
 
 def tells(expected: Mapping[str, Array]) -> bool:
