@@ -73,10 +73,6 @@ def _no_nan(op: str) -> Two:
     return make
 
 
-def _product_no_nan(b: OnnxBuilder, x: Value, y: Value) -> Value:
-    return _no_nan("Mul")(b, x, y)
-
-
 def _none_of_nothing(make: Two) -> Two:
     """Zero where the first is zero; half precision is left at the end alone."""
 
@@ -156,7 +152,7 @@ _BOTH: Mapping[str, tuple[Two, Callable[[Array, Array], Any]]] = {
     "FmodScalar": _CUT_MODULO,
     "FmodTensor": _CUT_MODULO,
     "Mod": _CUT_MODULO,
-    "MulNoNan": (_product_no_nan, lambda x, y: np.where(y == 0, 0, x * y).astype(x.dtype)),
+    "MulNoNan": (_no_nan("Mul"), lambda x, y: np.where(y == 0, 0, x * y).astype(x.dtype)),
     "RealDiv": (lambda b, x, y: run(b, "Div", x, y), lambda x, y: x / y if x.dtype.kind == "f" else np_cut(x, y)),
     "RemainderScalarTensor": _FLOOR_MODULO,
     "RemainderTensorScalar": _FLOOR_MODULO,
