@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from mswb.findings import make
 from mswb.flows import convert_job
 from mswb.flows.convert_job import Outcome, Step, finding_of
 from mswb.ui.app import Workbench
@@ -251,6 +252,24 @@ async def test_a_refusal_lists_everything_that_is_in_the_way(tmp_path: Path, run
         await until(pilot, lambda: "results is only known when it runs" in screen_text(app))
         await pilot.press("q", "o")
         await until(pilot, lambda: isinstance(app.screen, FindingsScreen))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code", "begins"),
+    [
+        ("failed", "weight-short", "verification failed: "),
+        ("nothing-compared", "numbers-not-compared", "nothing was compared: "),
+        ("refused", "not-a-model", ""),
+    ],
+)
+async def test_without_operators_the_title_says_why(
+    tmp_path: Path, runner: Runner, verdict: str, code: str, begins: str
+) -> None:
+    finding = make(code, values={"name": "w", "reason": "it is a page", "kind": "weight"}, lang="en")
+    runner.reports["net.onnx"] = {**NOTHING, "verdict": verdict, "operator_counts": [], "findings": [asdict(finding)]}
+    async with opened(tmp_path, size=LARGE) as (app, pane, pilot):
+        await converted(app, pane, pilot)
+        assert f"{begins}{finding.title}" in screen_text(app).split("\n")[2]
 
 
 async def test_progress_stop_and_start_again(tmp_path: Path, runner: Runner) -> None:

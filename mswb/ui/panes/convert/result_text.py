@@ -49,6 +49,8 @@ def verdict_text(work: Work) -> tuple[str, str, str]:
     if bad is not None:
         named = (one.title for one in work.findings if one.severity == "error" and one.where.node == bad["node"])
         text = printable(next(named, f"{text} {glyph('dot')} {bad['op']} {bad['node']}"))
+    elif verdict == "failed" and work.blocked:
+        text = f"{text}: {printable(work.blocked[0].title)}"
     elif verdict == "nothing-compared" and work.findings:
         told = (one.title for one in work.findings if one.code == "numbers-not-compared")
         text = f"{text}: {printable(next(told, work.findings[0].title))}"
