@@ -1,14 +1,9 @@
-"""Resizing of images: which elements each result takes, and with what weights.
-
-Where MindSpore and ONNX agree, ONNX's Resize is written. Elsewhere each axis is gathered by places and weights that
-follow MindSpore's kernels: nearest places are found in single precision, and the weights of the cubic come from a table
-with 1024 steps between two elements.
-"""
+"""Resizing of images: where MindSpore and ONNX agree ONNX's Resize, else places and weights of MindSpore's kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,43 +12,21 @@ from mswb.convert.graph import Array, Value
 from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives import extents as at
+from mswb.convert.primitives import weights
 from mswb.convert.primitives.kernels import single
 from mswb.convert.primitives.operands import tensor
+from mswb.convert.primitives.weights import Kernel, Scaled
 from mswb.convert.program import Call
 
 Lower = Callable[[Call, OnnxBuilder], Any]
 Compute = Callable[[Call], Any]
 _RESIZED = ("float16", "float32", "int8", "int32", "uint8")
 """The data types that onnxruntime has Resize for."""
-_STEPS = 1024
 _ONNX_WAYS = {
     "asymmetric": "asymmetric", "half": "half_pixel", "corners": "align_corners", "half or first": "pytorch_half_pixel"
 }  # fmt: skip
 _WAYS = ("asymmetric", "corners", "half or first")
 """MindSpore's coordinate transformations by their number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scaled:
-    """What a call asks for: the sizes of the last axes, or factors for them, and how places are found."""
-
-    sizes: Any
-    factors: tuple[float, ...] | None
-    way: str
-
-    def after(self, before: Sequence[int]) -> list[int]:
-        """The sizes of the result."""
-        if self.factors is not None:
-            return [int(np.floor(size * factor)) for size, factor in zip(before, self.factors, strict=True)]
-        return list(at.integers(self.sizes))
-
-    def ratio(self, axis: int, before: int, after: int) -> float:
-        """How far two neighbours of the result lie from each other in the input."""
-        if self.way == "corners" and after > 1:
-            return (before - 1) / (after - 1)
-        if self.factors is not None and self.way != "corners":
-            return 1 / self.factors[axis]
-        return before / after
 
 
 def _by_flags(call: Call) -> Scaled:
@@ -75,64 +48,6 @@ def _by_scales(call: Call) -> Scaled:
 
 
 Asked = Callable[[Call], Scaled]
-
-
-# -- places and weights
-
-
-def nearest(scaled: Scaled, axis: int, before: int, after: int) -> Array:
-    """The element that each result takes, found in single precision as MindSpore does."""
-    ratio = np.float32(scaled.ratio(axis, before, after))
-    if scaled.factors is None:
-        down = (before - 1, after - 1) if scaled.way == "corners" and after > 1 else (before, after)
-        ratio = np.float32(down[0]) / np.float32(down[1])
-    place = np.arange(after).astype(np.float32)
-    found = (place + np.float32(0.5)) * ratio if scaled.way == "half" else place * ratio
-    whole = np.floor(found + np.float32(0.5)) if scaled.way == "corners" else np.floor(found)
-    held: Array = np.minimum(whole.astype(np.int64), before - 1)
-    return held
-
-
-def _places(scaled: Scaled, axis: int, before: int, after: int) -> Array:
-    place, ratio = np.arange(after), scaled.ratio(axis, before, after)
-    half = scaled.way == "half" or (scaled.way == "half or first" and after > 1)
-    return (place + 0.5) * ratio - 0.5 if half else place * ratio
-
-
-Taps = tuple[Array, Array]
-"""For each result of an axis the elements that it takes, and their weights; a row for each of them."""
-
-
-def _linear(scaled: Scaled, axis: int, before: int, after: int) -> Taps:
-    found = _places(scaled, axis, before, after)
-    first = np.floor(found)
-    weight = found - first
-    return _held([first, first + 1], before), np.stack([1 - weight, weight])
-
-
-def _cubic(scaled: Scaled, axis: int, before: int, after: int) -> Taps:
-    """Keys' cubic; with half pixels it is the flatter one, and what lies outside has no weight."""
-    found = _places(scaled, axis, before, after)
-    first = np.floor(found)
-    part = np.rint((found - first) * _STEPS) / _STEPS
-    rows = [first + step for step in (-1, 0, 1, 2)]
-    half = scaled.way == "half"
-    weights = np.stack([_keys(np.abs(part - step), -0.5 if half else -0.75) for step in (-1, 0, 1, 2)])
-    if half:
-        weights = np.where([(row >= 0) & (row < before) for row in rows], weights, 0)
-        weights = weights / weights.sum(0)
-    return _held(rows, before), weights
-
-
-def _keys(distance: Array, a: float) -> Array:
-    """Keys, Cubic convolution interpolation for digital image processing, 1981."""
-    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
-
-
-def _held(rows: Sequence[Array], size: int) -> Array:
-    return np.clip(np.stack(rows), 0, size - 1).astype(np.int64)
 
 
 # -- in ONNX
@@ -161,9 +76,9 @@ def _nearest_lower(asked: Asked) -> Lower:
             return _resize(b, x, axes, after, "nearest", "asymmetric", nearest_mode="floor")
         for place, (axis, old, new) in enumerate(zip(axes, before, after, strict=True)):
             if isinstance(old, int) and isinstance(new, int):
-                found: Value = b.constant(nearest(scaled, place, old, new))
+                found: Value = b.constant(weights.nearest(scaled, place, old, new))
             else:
-                found = _nearest_running(scaled, place, b, old, new)
+                found = weights.running_nearest(scaled, place, b, old, new)
             x = b.op("Gather", x, found, axis=axis)
         return x
 
@@ -175,26 +90,9 @@ def _whole_times(scaled: Scaled, before: Sequence[at.Size], after: Sequence[at.S
     for axis, (old, new) in enumerate(zip(before, after, strict=True)):
         if not isinstance(old, int) or not isinstance(new, int) or not old or new % old:
             return False
-        if not np.array_equal(nearest(scaled, axis, old, new), np.arange(new) // (new // old)):
+        if not np.array_equal(weights.nearest(scaled, axis, old, new), np.arange(new) // (new // old)):
             return False
     return True
-
-
-def _nearest_running(scaled: Scaled, axis: int, b: OnnxBuilder, old: at.Size, new: at.Size) -> Value:
-    one, half = b.ints([1]), b.scalar(0.5, "float32")
-    before, after = at.vector(b, old), at.vector(b, new)
-    if scaled.factors is not None:
-        ratio = b.scalar(float(np.float32(1 / scaled.factors[axis])), "float32")
-    else:
-        corners = scaled.way == "corners"
-        alone = b.op("Equal", after, one)
-        over, under = (b.op("Where", alone, size, b.op("Sub", size, one)) if corners else size
-                       for size in (before, after))  # fmt: skip
-        ratio = b.op("Div", b.cast(over, "float32"), b.cast(under, "float32"))
-    place = b.cast(at.counted(b, new), "float32")
-    found = b.op("Mul", b.op("Add", place, half) if scaled.way == "half" else place, ratio)
-    whole = b.op("Floor", b.op("Add", found, half) if scaled.way == "corners" else found)
-    return b.op("Min", b.cast(whole, "int64"), b.op("Sub", before, one))
 
 
 def _resize(b: OnnxBuilder, x: Value, axes: Sequence[int], after: Sequence[at.Size], mode: str, way: str,
@@ -223,7 +121,7 @@ def _linear_lower(asked: Asked) -> Lower:
         x, scaled = tensor(call), asked(call)
         _fractions(x.dtype)
         if x.dtype == "float64":
-            return _weighed(b, x, scaled, _linear)
+            return _weighed(b, x, scaled, weights.LINEAR)
         axes, _, after = _sides(scaled, b, x)
         factors = None if scaled.way == "corners" else scaled.factors
         found = _resize(b, single(b, x), axes, after, "linear", _ONNX_WAYS[scaled.way], factors)
@@ -232,31 +130,47 @@ def _linear_lower(asked: Asked) -> Lower:
     return lower
 
 
-def _weighed_lower(asked: Asked, taps: Callable[[Scaled, int, int, int], Taps]) -> Lower:
-    return lambda call, b: _weighed(b, tensor(call), asked(call), taps)
+def _cubic(scaled: Scaled) -> Kernel:
+    return weights.FLAT if scaled.way == "half" else weights.STEEP
 
 
-def _weighed(b: OnnxBuilder, x: Value, scaled: Scaled, taps: Callable[[Scaled, int, int, int], Taps]) -> Value:
+def _cubic_lower(call: Call, b: OnnxBuilder) -> Value:
+    scaled = _by_flags(call)
+    return _weighed(b, tensor(call), scaled, _cubic(scaled))
+
+
+def _exact_cubic_lower(call: Call, b: OnnxBuilder) -> Value:
+    return _weighed(b, tensor(call), _by_scales(call), weights.EXACT_CUBIC)
+
+
+def _weighed(b: OnnxBuilder, x: Value, scaled: Scaled, kernel: Kernel) -> Value:
     """Elements of one axis after the other by their weights."""
     _fractions(x.dtype)
-    axes, before, after = _sides(scaled, b, x)
-    rank, wide = at.rank_of(x), single(b, x)
-    for place, (axis, old, new) in enumerate(zip(axes, before, after, strict=True)):
-        if not isinstance(old, int) or not isinstance(new, int):
-            raise Refused("a size that it resizes is only known when the model runs", nearest="--input_shape")
-        rows, weights = taps(scaled, place, old, new)
-        if old == new and np.array_equal(weights.max(0), np.ones(new)):
-            continue
-        shape = [-1 if one == axis else 1 for one in range(rank)]
-        parts = [
-            b.op("Mul", b.op("Gather", wide, b.constant(row), axis=axis),
-                 b.constant(weight.reshape(shape).astype(wide.dtype)))
-            for row, weight in zip(rows, weights, strict=True)
-        ]  # fmt: skip
-        wide = parts[0]
-        for part in parts[1:]:
-            wide = b.op("Add", wide, part)
+    wide = single(b, x)
+    for place, (axis, old, new) in enumerate(zip(*_sides(scaled, b, x), strict=True)):
+        if isinstance(old, int) and isinstance(new, int):
+            wide = _tapped(b, wide, axis, weights.taps(kernel, scaled, place, old, new))
+        else:
+            wide = _summed(b, wide, axis, weights.running_taps(kernel, scaled, place, b, old, new))
     return b.cast(wide, x.dtype)
+
+
+def _tapped(b: OnnxBuilder, x: Value, axis: int, taps: weights.Taps) -> Value:
+    rows, shares = taps
+    if rows.shape[1] == (x.shape or ())[axis] and np.array_equal(shares.max(0), np.ones(rows.shape[1])):
+        return x
+    return _summed(b, x, axis, [(b.constant(row), b.constant(one)) for row, one in zip(rows, shares, strict=True)])
+
+
+def _summed(b: OnnxBuilder, x: Value, axis: int, taps: Sequence[tuple[Value, Value]]) -> Value:
+    rank = at.rank_of(x)
+    found: Value | None = None
+    for row, share in taps:
+        taken = b.op("Gather", x, row, axis=axis)
+        part = b.op("Mul", taken, at.along(b, b.cast(share, x.dtype), axis, rank))
+        found = part if found is None else b.op("Add", found, part)
+    assert found is not None
+    return found
 
 
 # -- in numbers
@@ -266,45 +180,28 @@ def _nearest_now(asked: Asked) -> Compute:
     def now(call: Call) -> Array:
         x, scaled = call.input(0), asked(call)
         for axis, new in enumerate(scaled.after(x.shape[2:])):
-            x = np.take(x, nearest(scaled, axis, x.shape[2 + axis], new), 2 + axis)
+            x = np.take(x, weights.nearest(scaled, axis, x.shape[2 + axis], new), 2 + axis)
         found: Array = x
         return found
 
     return now
 
 
-def _weighed_now(asked: Asked, taps: Callable[[Scaled, int, int, int], Taps]) -> Compute:
+def _weighed_now(x: Array, scaled: Scaled, taps: Callable[[Scaled, int, int, int], weights.Taps]) -> Array:
+    _fractions(x.dtype.name)
+    for axis, new in enumerate(scaled.after(x.shape[2:])):
+        rows, shares = taps(scaled, axis, x.shape[2 + axis], new)
+        shape = [-1 if one == 2 + axis else 1 for one in range(x.ndim)]
+        x = sum(np.take(x, row, 2 + axis) * share.reshape(shape) for row, share in zip(rows, shares, strict=True))
+    return x
+
+
+def _kernel_now(asked: Asked, kernel: Callable[[Scaled], Kernel]) -> Compute:
     def now(call: Call) -> Array:
-        x, scaled = call.input(0), asked(call)
-        _fractions(x.dtype.name)
-        for axis, new in enumerate(scaled.after(x.shape[2:])):
-            rows, weights = taps(scaled, axis, x.shape[2 + axis], new)
-            shape = [-1 if one == 2 + axis else 1 for one in range(x.ndim)]
-            x = sum(
-                np.take(x, row, 2 + axis) * weight.reshape(shape) for row, weight in zip(rows, weights, strict=True)
-            )
-        found: Array = x
-        return found
+        scaled = asked(call)
+        return _weighed_now(call.input(0), scaled, partial(weights.taps, kernel(scaled)))
 
     return now
-
-
-def _upsample_cubic(scaled: Scaled, axis: int, before: int, after: int) -> Taps:
-    """The steeper cubic, without a table; elements outside are those at the edge."""
-    found = _places(scaled, axis, before, after)
-    first = np.floor(found)
-    weights = np.stack([_keys(np.abs(found - first - step), -0.75) for step in (-1, 0, 1, 2)])
-    return _held([first + step for step in (-1, 0, 1, 2)], before), weights
-
-
-def _area(scaled: Scaled, axis: int, before: int, after: int) -> Taps:
-    """The mean of what lies under each result, elements at the border in part."""
-    ratio = scaled.ratio(axis, before, after)
-    start = np.arange(after) * ratio
-    first = np.floor(start)
-    rows = [first + step for step in range(int(np.ceil(ratio)) + 1)]
-    shares = [np.clip(np.minimum(row + 1, start + ratio) - np.maximum(row, start), 0, 1) for row in rows]
-    return _held(rows, before), np.stack(shares) / ratio
 
 
 def _by_area(call: Call) -> Scaled:
@@ -313,14 +210,17 @@ def _by_area(call: Call) -> Scaled:
 
 def _area_lower(call: Call, b: OnnxBuilder) -> Value:
     """Of images with channels last; always in single precision."""
-    x = b.transpose(b.cast(tensor(call), "float32"), (0, 3, 1, 2))
-    return b.transpose(_weighed(b, x, _by_area(call), _area), (0, 2, 3, 1))
+    x, scaled = b.transpose(b.cast(tensor(call), "float32"), (0, 3, 1, 2)), _by_area(call)
+    for place, (axis, old, new) in enumerate(zip(*_sides(scaled, b, x), strict=True)):
+        if not isinstance(old, int) or not isinstance(new, int):
+            raise Refused("a size that it resizes is only known when the model runs", nearest="--input_shape")
+        x = _tapped(b, x, axis, weights.area(scaled, place, old, new))
+    return b.transpose(x, (0, 2, 3, 1))
 
 
 def _area_now(call: Call) -> Array:
     x = np.moveaxis(call.input(0).astype(np.float64), -1, 1)
-    found = _weighed_now(_by_area, _area)(replace(call, inputs=(x, *call.inputs[1:])))
-    return np.moveaxis(found, 1, -1)
+    return np.moveaxis(_weighed_now(x, _by_area(call), weights.area), 1, -1)
 
 
 def _nearest_both(asked: Asked) -> tuple[Lower, Compute]:
@@ -328,19 +228,19 @@ def _nearest_both(asked: Asked) -> tuple[Lower, Compute]:
 
 
 def _linear_both(asked: Asked) -> tuple[Lower, Compute]:
-    return _linear_lower(asked), _weighed_now(asked, _linear)
+    return _linear_lower(asked), _kernel_now(asked, lambda scaled: weights.LINEAR)
 
 
 _SCALED_LINEAR, _SCALED_NEAREST = _linear_both(_by_scales), _nearest_both(_by_scales)
 _BOTH: Mapping[str, tuple[Lower, Compute]] = {
     "ResizeArea": (_area_lower, _area_now),
-    "ResizeBicubic": (_weighed_lower(_by_flags, _cubic), _weighed_now(_by_flags, _cubic)),
+    "ResizeBicubic": (_cubic_lower, _kernel_now(_by_flags, _cubic)),
     "ResizeBilinear": _linear_both(_by_flags),
     "ResizeBilinearV2": _linear_both(_by_flags),
     "ResizeLinear1D": _linear_both(_by_mode),
     "ResizeNearestNeighbor": _nearest_both(_by_flags),
     "ResizeNearestNeighborV2": _nearest_both(_by_flags),
-    "UpsampleBicubic2D": (_weighed_lower(_by_scales, _upsample_cubic), _weighed_now(_by_scales, _upsample_cubic)),
+    "UpsampleBicubic2D": (_exact_cubic_lower, _kernel_now(_by_scales, lambda scaled: weights.EXACT_CUBIC)),
     "UpsampleBilinear2D": _SCALED_LINEAR,
     "UpsampleLinear1D": _SCALED_LINEAR,
     **{f"UpsampleNearest{rank}D": _SCALED_NEAREST for rank in (1, 2, 3)},

@@ -62,7 +62,7 @@ def test_linear(size: tuple[int, int], corners: bool, half: bool) -> None:
             rows.append(one + (other - one) * (exact - low))
         expected = np.stack(rows, axis)
     agree(call("ResizeBilinearV2", size, corners, half), [X], [expected.astype(np.float32)])
-    agree(call("ResizeBilinearV2", size, corners, half), [X.astype(np.float64)], [expected], sizes=KNOWN)
+    agree(call("ResizeBilinearV2", size, corners, half), [X.astype(np.float64)], [expected])
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,19 @@ def test_by_factors() -> None:
           [interpolated(x[:, :, None], np.linspace(0, 2, 5))])  # fmt: skip
 
 
-def test_a_cubic_needs_its_sizes(tmp_path: Path) -> None:
-    done = to_onnx.convert(written(call("ResizeBicubic", (8, 8), False, True), [X], tmp_path, free=True))
-    assert done.proto is None and done.findings[0].values["op"] == "ResizeBicubic"
+def test_areas() -> None:
+    image = np.moveaxis(X, 1, -1).copy()
+    halves = image.reshape(2, 2, 2, 5, 3).mean(2)  # of 4 rows
+    expected = np.stack([halves[:, :, 0] + halves[:, :, 1] + halves[:, :, 2] / 2,
+                         halves[:, :, 2] / 2 + halves[:, :, 3] + halves[:, :, 4]], 2) / 2.5  # fmt: skip
+    size = np.array([2, 2], np.int32)
+    agree(call("ResizeArea", size, align_corners=False), [image], [expected.astype(np.float32)], sizes=KNOWN)
+
+
+def test_areas_need_their_sizes(tmp_path: Path) -> None:
+    size = np.array([2, 2], np.int32)
+    done = to_onnx.convert(written(call("ResizeArea", size, align_corners=False), [X], tmp_path, free=True))
+    assert done.proto is None and done.findings[0].values["op"] == "ResizeArea"
 
 
 # -- sampling
