@@ -12,8 +12,9 @@ from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives.extents import along, axis_in, converted, counted, dtype_of, rank_of, size
 from mswb.convert.primitives.kernels import run, single, where
+from mswb.convert.primitives.norms import norm, norm_of
 from mswb.convert.primitives.operands import number, tensor
-from mswb.convert.primitives.reduction import norm, norm_of, reduced
+from mswb.convert.primitives.reduction import reduced
 from mswb.convert.program import Call
 
 _UNSET = -65530

@@ -16,8 +16,9 @@ from mswb.convert.onnx_graph import OnnxBuilder
 from mswb.convert.onnx_node import Refused
 from mswb.convert.primitives.extents import axis_in, carried, fixed, numbers, rank_of
 from mswb.convert.primitives.kernels import HALVES, run, single
+from mswb.convert.primitives.norms import norm, norm_of
 from mswb.convert.primitives.operands import number, tensor
-from mswb.convert.primitives.reduction import given_axes, norm, norm_of, reduced, spread, variance
+from mswb.convert.primitives.reduction import given_axes, reduced, spread, variance
 from mswb.convert.program import Call
 
 Lower = Callable[[Call, OnnxBuilder], Any]

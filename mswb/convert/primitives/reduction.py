@@ -1,4 +1,4 @@
-"""Reductions: sums, means, products, extremes, truth, deviations, and norms.
+"""Reductions: sums, means, products, extremes, truth and deviations.
 
 Formulas are those of MindSpore's documentation; what it does with integers was seen by running it: a mean is the sum in
 the tensor's own data type, divided without remainder towards zero.
@@ -6,7 +6,6 @@ the tensor's own data type, divided without remainder towards zero.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ from mswb.convert.primitives.extents import (
     slices,
     vector,
 )
-from mswb.convert.primitives.kernels import FLOATS, HALVES, INTEGERS, run, single
+from mswb.convert.primitives.kernels import FLOATS, INTEGERS, run, single
 from mswb.convert.primitives.operands import number, tensor
 from mswb.convert.program import Call
 
@@ -194,35 +193,6 @@ def _nan_sum(call: Call, b: OnnxBuilder) -> Value:
     return reduced(b, "ReduceSum", b.cast(x, wanted), given_axes(call), kept(call))
 
 
-def norm(b: OnnxBuilder, x: Value, order: float, axes: Axes | None, keep: bool) -> Value:
-    """The norm of vectors: the ``order``-th root of the sum of powers of what is absolute."""
-    if order == 2:
-        return reduced(b, "ReduceL2", x, axes, keep)
-    absolute = b.op("Abs", x)
-    if order == 1:
-        return reduced(b, "ReduceSum", absolute, axes, keep)
-    if math.isinf(order):
-        return reduced(b, "ReduceMax" if order > 0 else "ReduceMin", absolute, axes, keep)
-    if order == 0:
-        return reduced(b, "ReduceSum", b.cast(b.cast(x, "bool"), x.dtype), axes, keep)
-    return run(b, "Pow", reduced(b, "ReduceSum", run(b, "Pow", absolute, order), axes, keep), 1 / order)
-
-
-def _order(call: Call) -> float:
-    return float(number(call, "ord", number(call, "p", 2)))
-
-
-def _norm(call: Call, b: OnnxBuilder) -> Value:
-    x = tensor(call)
-    wanted = dtype_of(call, x.dtype)
-    exact = (
-        b.cast(x, wanted) if wanted == "float64" else b.cast(single(b, x), "float32" if wanted in HALVES else wanted)
-    )
-    found = norm(b, exact, _order(call), given_axes(call), kept(call))
-    least = float(call.get("epsilon", 0.0))
-    return b.cast(run(b, "Max", found, least) if least and call.op == "LpNormV2" else found, wanted)
-
-
 # -- numbers
 
 
@@ -311,25 +281,6 @@ def log_sum_exp(x: Array, axis: Axes | None, keepdims: bool) -> Array:
     return np.asarray(total if keepdims else np.sum(total, axis=axis))
 
 
-def norm_of(x: Array, order: float, axes: Axes | None, keep: bool) -> Array:
-    """The norm of vectors in numpy."""
-    absolute = np.abs(x)
-    if math.isinf(order):
-        return np.asarray((np.max if order > 0 else np.min)(absolute, axis=axes, keepdims=keep))
-    if order == 0:
-        return np.asarray(np.sum(x != 0, axis=axes, keepdims=keep)).astype(np.float64)
-    top = np.max(absolute, axis=axes, keepdims=True, initial=0.0)
-    safe = np.where((top > 0) & np.isfinite(top), top, 1.0)
-    whole = np.sum((absolute / safe) ** order, axis=axes, keepdims=True) ** (1 / order) * safe
-    return np.asarray(whole if keep else np.sum(whole, axis=axes))
-
-
-def _norm_of(call: Call) -> Array:
-    x = call.input(0).astype(np.float64)
-    found = norm_of(x, _order(call), axes_of(x, given_axes(call)), kept(call))
-    return np.maximum(found, float(call.get("epsilon", 0.0))) if call.op == "LpNormV2" else found
-
-
 def _count_of(call: Call) -> Array:
     x = call.input(0)
     return np.asarray(np.sum(x != 0, axis=axes_of(x, given_axes(call)), keepdims=kept(call))).astype(np.int64)
@@ -340,16 +291,11 @@ TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     "Any": _truth("ReduceMax"),
     "AnyExt": _truth("ReduceMax"),
     "CountNonZero": _count,
-    "EuclideanNorm": _norm,
-    "LinalgVectorNorm": _norm,
     "LogSumExp": _log_sum_exp,
-    "LpNorm": _norm,
-    "LpNormV2": _norm,
     "Max": _plain("ReduceMax"),
     "MeanExt": _extended("ReduceMean"),
     "Min": _plain("ReduceMin"),
     "Nansum": _nan_sum,
-    "Norm": _norm,
     "ProdExt": _extended("ReduceProd"),
     "ReduceAll": _truth("ReduceMin"),
     "ReduceAny": _truth("ReduceMax"),
@@ -370,16 +316,11 @@ EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     "Any": lambda call: np.any(call.input(0) != 0),
     "AnyExt": lambda call: _numpy(np.any)(_as_truth(call)),
     "CountNonZero": _count_of,
-    "EuclideanNorm": _norm_of,
-    "LinalgVectorNorm": _norm_of,
     "LogSumExp": _numpy(log_sum_exp),
-    "LpNorm": _norm_of,
-    "LpNormV2": _norm_of,
     "Max": _numpy(np.max),
     "MeanExt": _extended_of(np.mean),
     "Min": _numpy(np.min),
     "Nansum": _extended_of(np.nansum),
-    "Norm": _norm_of,
     "ProdExt": _extended_of(np.prod),
     "ReduceAll": lambda call: _numpy(np.all)(_as_truth(call)),
     "ReduceAny": lambda call: _numpy(np.any)(_as_truth(call)),
