@@ -22,6 +22,8 @@ MAPPED = 1 << 16
 """Bytes from which on a tensor is mapped; a shorter one is read."""
 DEEPEST = 100
 """Functions within functions that are entered."""
+_WRITING = ("Assign", "IndexAdd", "Inplace", "Scatter")
+"""How operators are called that write into their first input, where an attribute says that they write at all."""
 _MISSING = object()
 _NONE, _TENSOR, _TENSORS, _SEQUENCES = 25, 17, 19, (20, 21)
 _MONADS = (23, 24)
@@ -116,6 +118,9 @@ class Walk:
         for graph in model.graphs:
             for tensor in graph.parameter:
                 self._latest[tensor.name or ""] = self.weight(tensor)
+        self._weights = frozenset(self._latest)
+        self._handed = {one.name for graph in model.graphs if graph is not model.graph for one in graph.input}
+        """What functions are handed: it lies where they are called."""
 
     # -- what a subclass decides
 
@@ -230,7 +235,7 @@ class Walk:
             return self._constant_of(self._constants[name])
         raise Refused(f"nothing defines {name}")
 
-    def node(self, node: schema.Node, values: Mapping[str, Any]) -> Any:
+    def node(self, node: schema.Node, values: dict[str, Any]) -> Any:
         """The result of one node."""
         kind = node.op_type or ""
         if kind == "Constant":
@@ -247,7 +252,23 @@ class Walk:
         plain = _FRAME.get(op)
         if plain is not None:
             return plain(inputs)
-        return self.call(Call(op, title(node), inputs, self._attributes_of(node, called), noted(node)))
+        attributes = self._attributes_of(node, called)
+        found = self.call(Call(op, title(node), inputs, attributes, noted(node)))
+        if attributes.get("side_effect_mem") and op.startswith(_WRITING):
+            self._written(node.input[0], found, values)
+        return found
+
+    def _written(self, name: str, found: Any, values: dict[str, Any]) -> None:
+        """An operator has written into what it was given: whatever reads that later reads the result.
+
+        The order of the nodes is the order of reading and writing: MindSpore keeps it by Load and UpdateState.
+        """
+        if name in values and name not in self._handed:
+            values[name] = found
+        elif name not in self._weights:
+            raise Refused("it changes what lies outside of its function")
+        if len(self.functions) > 1 or name in self._weights:
+            self._latest[name] = found
 
     def raises(self, target: Any) -> bool:
         """Whether a function only ends with an error of Python's."""

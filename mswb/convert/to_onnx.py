@@ -239,7 +239,7 @@ class ToOnnx(Walk):
             self._keep(values, node, self.node(node, values))
         return None
 
-    def node(self, node: schema.Node, values: Mapping[str, Any]) -> Any:
+    def node(self, node: schema.Node, values: dict[str, Any]) -> Any:
         """The result of one node; after something is blocked, one that does not fit is its consequence."""
         try:
             return super().node(node, values)

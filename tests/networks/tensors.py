@@ -69,6 +69,27 @@ def assigned_free(x: Any, index: Any) -> Any:
     return y, z
 
 
+@function(BLOCK, f32(3, 4, 5, low=0.5))
+def augmented(x: Any, other: Any) -> Any:
+    y = x * 2
+    before = y + 1
+    y += other
+    y -= 1.5
+    y *= other
+    y /= 3
+    z = ops.relu(x)
+    z[:, 1] += 0.5
+    return y, before, z, x // other
+
+
+@function(FREE, f32(5))
+def augmented_free(x: Any, other: Any) -> Any:
+    y = ops.tanh(x)
+    y += x
+    y *= other
+    return y
+
+
 @function(BLOCK)
 def methods(x: Any) -> Any:
     return x.abs(), x.exp().log(), x.transpose(2, 0, 1), x.expand_dims(0), x.flatten(), x.ravel()

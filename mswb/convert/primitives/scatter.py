@@ -273,8 +273,12 @@ def _np_points(how: str) -> Callable[[Call], Array]:
     return lambda call: _np_put(call.input(0), tuple(np.moveaxis(call.input(1), -1, 0)), call.input(2), how)
 
 
-def _np_of_parameter(call: Call) -> Array:
-    raise Refused("it changes a weight, and what reads the weight later is evaluated as if it stayed")
+def _np_rows(how: str) -> Callable[[Call], Array]:
+    return lambda call: _np_put(call.input(0), (call.input(1),), call.input(2), how)
+
+
+def _np_assigned(how: str) -> Callable[[Call], Array]:
+    return lambda call: _np_put(call.input(0), ..., np.broadcast_to(call.input(1), np.shape(call.input(0))), how)
 
 
 def _np_elements(axis: str, index: str, source: str, reduction: str = "") -> Callable[[Call], Array]:
@@ -351,7 +355,7 @@ _SLICES = {
 _FILLED = ("IndexFill", "IndexFillScalar", "IndexFillTensor", "InplaceIndexFillScalar", "InplaceIndexFillTensor")
 _TUPLES = {"IndexPut": (1, 2), "InplaceIndexPut": (2, 1), "InnerInplaceIndexPut": (2, 1)}
 
-_ASSIGNED = ("Assign", "AssignAdd", "AssignSub")
+_ASSIGNED = {"Assign": "none", "AssignAdd": "add", "AssignSub": "sub"}
 
 TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
     **{f"TensorScatter{name}": _points(how) for name, how in _HOW.items()},
@@ -368,13 +372,14 @@ TO_ONNX: Mapping[str, Callable[[Call, OnnxBuilder], Any]] = {
 }
 EVALUATE: Mapping[str, Callable[[Call], Any]] = {
     **{f"TensorScatter{name}": _np_points(how) for name, how in _HOW.items()},
-    **dict.fromkeys([f"Scatter{kind}{name}" for kind in ("", "Nd") for name in _HOW], _np_of_parameter),
+    **{f"ScatterNd{name}": _np_points(how) for name, how in _HOW.items()},
+    **{f"Scatter{name}": _np_rows(how) for name, how in _HOW.items()},
     **{name: _np_elements(*arguments) for name, arguments in _BY_INDEX.items()},
     **{name: _np_add_rows(*arguments) for name, arguments in _SLICES.items()},
     **dict.fromkeys(_FILLED, _np_fill_rows),
     **{name: _np_advanced(*arguments) for name, arguments in _TUPLES.items()},
     **{f"Inplace{name}": _np_constant_rows(_HOW[name]) for name in ("Add", "Sub", "Update")},
-    **dict.fromkeys(_ASSIGNED, _np_of_parameter),
+    **{name: _np_assigned(how) for name, how in _ASSIGNED.items()},
     "ScatterAddWithAxis": _np_axis_added,
     "ScatterNd": _np_from_nothing,
 }

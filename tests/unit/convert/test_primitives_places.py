@@ -10,9 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mswb.convert import to_onnx
-from mswb.convert.evaluator import evaluate
-from mswb.convert.mindir.reader import read_file
-from mswb.convert.onnx_node import Refused
 from tests.unit.convert.primitive_models import agree, call, several, written
 
 RNG = np.random.default_rng(7)
@@ -164,8 +161,6 @@ def test_a_weight_that_changes_is_refused(tmp_path: Any) -> None:
     done = to_onnx.convert(path)
     assert done.proto is None
     assert "changes a weight" in done.findings[0].values["reason"]
-    with pytest.raises(Refused, match="changes a weight"):
-        evaluate(path, read_file(path), [np.array([[0]]), np.ones((1, 2), np.float32)])
 
 
 # -- order
