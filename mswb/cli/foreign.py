@@ -7,13 +7,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from mswb.cli import output
+from mswb.files.plain import to_plain
 from mswb.launch.foreign import ForeignProcess, ForeignRun
 
 
 def summary(run: ForeignRun) -> dict[str, Any]:
     """One training as JSON. Times are seconds since the epoch; ``start_time`` is in clock ticks since boot."""
-    built: dict[str, Any] = output.to_plain(
+    built: dict[str, Any] = to_plain(
         {
             "key": run.key,
             "launcher": run.launcher,

@@ -145,7 +145,8 @@ def _exact(ours: Array, expected: Array) -> Comparison:
 
 def _differences(ours: Array, expected: Array) -> Array:
     """Absolute differences of whole numbers, as near as float64 has them."""
-    return np.abs(ours.astype(np.float64) - expected.astype(np.float64))
+    found: Array = np.abs(ours.astype(np.float64) - expected.astype(np.float64))
+    return found
 
 
 def _largest_difference(ours: Array, expected: Array) -> float:

@@ -56,6 +56,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "first": ("the first to look at", "首先查看"),
     "reason": ("reason", "原因"),
     "worst": ("worst element", "最差元素"),
+    "largest": ("largest error", "最大误差"),
 }
 VERDICTS: Mapping[str, tuple[str, str]] = {
     "passed": ("fine", "正常"),
@@ -94,6 +95,11 @@ def error_text(value: Any) -> str:
 def number_text(value: Any) -> str:
     """A number of a tensor in five digits."""
     return f"{value:.5g}" if isinstance(value, (int, float)) else ""
+
+
+def share_text(value: Any) -> str:
+    """A share in per cent."""
+    return f"{value:.1%}" if isinstance(value, (int, float)) else ""
 
 
 def shape_text(shape: Sequence[Any] | None) -> str:
@@ -161,6 +167,10 @@ def facts(report: Report, lang: str = "en") -> Iterator[tuple[str, str]]:
         yield (word(name, lang) if name in _WORDS else str(name)), str(engine)
     for one in report.get("shapes") or ():
         yield word("shapes", lang), ", ".join(f"{name} {shape_text(shape)}" for name, shape in one.items()) or "-"
+    for one in report.get("precisions") or ():
+        size, error = f"{one['bytes_written']:,} B", error_text(one["max_abs_error"])
+        told = [str(one["output"]), size, *([f"{word('largest', lang)} {error}"] if error else [])]
+        yield str(one["mode"]), ", ".join(told)
     bad = first_bad(report)
     if bad is not None:
         yield word("first", lang), f"{bad['op']} {bad['node']}"
@@ -170,7 +180,7 @@ def statistics(one: Operator, lang: str = "en") -> Iterator[tuple[str, str, str]
     """Name, this side and the reference of each number of an operator's tensors."""
     ours, theirs = one.get("statistics") or {}, one.get("reference_statistics") or {}
     for name in ("min", "max", "mean", "std", "zeros", "not_finite") if ours or theirs else ():
-        form = (lambda value: "" if value is None else f"{value:.1%}") if name == "zeros" else number_text
+        form = share_text if name == "zeros" else number_text
         yield word(name, lang), form(ours.get(name)), form(theirs.get(name))
 
 
