@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from mswb.cli import output
 from mswb.files.plain import to_plain
 from mswb.launch.foreign import ForeignProcess, ForeignRun
 
