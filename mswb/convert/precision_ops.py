@@ -15,7 +15,7 @@ NEVER_HALF = GRAPHS | {
     "ScatterElements", "ScatterND", "SequenceConstruct", "SequenceEmpty", "SequenceInsert", "SequenceErase",
     "SequenceAt", "SequenceMap", "ConcatFromSequence", "SplitToSequence", "Optional", "OptionalGetElement",
     "BitCast", "DFT", "STFT", "MelWeightMatrix", "HannWindow", "HammingWindow", "BlackmanWindow", "Adagrad", "Adam",
-    "Momentum",
+    "Momentum", "MeanVarianceNormalization",
 }  # fmt: skip
 """In float32 even where all is to be half: no kernel, or numbers that half precision can't count."""
 

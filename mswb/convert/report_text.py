@@ -169,8 +169,8 @@ def facts(report: Report, lang: str = "en") -> Iterator[tuple[str, str]]:
         yield word("shapes", lang), ", ".join(f"{name} {shape_text(shape)}" for name, shape in one.items()) or "-"
     for one in report.get("precisions") or ():
         size, error = f"{one['bytes_written']:,} B", error_text(one["max_abs_error"])
-        told = [str(one["output"]), size, *([f"{word('largest', lang)} {error}"] if error else [])]
-        yield str(one["mode"]), ", ".join(told)
+        parts = [str(one["output"]), size, *([f"{word('largest', lang)} {error}"] if error else [])]
+        yield str(one["mode"]), ", ".join(parts)
     bad = first_bad(report)
     if bad is not None:
         yield word("first", lang), f"{bad['op']} {bad['node']}"

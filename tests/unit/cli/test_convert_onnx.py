@@ -136,7 +136,10 @@ def test_all_precisions_with_size_and_error(folder: Path, capsys: pytest.Capture
     assert rows["FP16"]["bytes_written"] < 0.6 * rows["FP32"]["bytes_written"]
     assert rows["FP32"]["float16_nodes"] == 0 < rows["MIXED"]["float16_nodes"] < rows["FP16"]["float16_nodes"]
     assert "double precision" in report["engines"]["reference"] and "onnxruntime" in report["engines"]["target"]
-    assert run([*words, "--output_file", "net.onnx"]) == 0
+    assert run([*words, "--output_file", "net.onnx", "--report", "net.md", "--report", "net.html"]) == 0
+    assert "- MIXED: net\\_mixed.onnx, " in Path("net.md").read_text("utf-8") and "net_mixed.onnx" in Path(
+        "net.html"
+    ).read_text("utf-8")
     shown = capsys.readouterr().out
     assert "net_mixed.onnx" in shown and "largest error" in shown and max(map(len, shown.splitlines())) <= 80
 
