@@ -274,7 +274,7 @@ def _np_celu(x: Array, call: Call) -> Array:
 
 
 def _np_tanh_gelu(x: Array) -> Array:
-    return np.asarray(x / 2 * (1 + np.tanh(_TANH_IN * (x + _CUBE * x**3))))
+    return np.asarray(x / 2 * (1 + np.tanh(_TANH_IN * (x + _CUBE * x * x * x))))
 
 
 def _np_gelu_ext(x: Array, call: Call) -> Array:
