@@ -45,6 +45,7 @@ def with_weights(path: Path) -> ModelProto:
     graph, noise = model.graph, np.random.default_rng(19)
     shapes = {one.name: tuple(numpy_helper.to_array(one)) for one in graph.initializer}
     constants = {node.output[0]: node for node in graph.node if node.op_type == "ConstantOfShape"}
+    sizes = {node.input[0] for node in constants.values()}
     readers = {name: (node, at) for node in reversed(graph.node) for at, name in enumerate(node.input)}
     for name, node in constants.items():
         reader, place = readers[name]
@@ -54,6 +55,12 @@ def with_weights(path: Path) -> ModelProto:
         shape = tuple(int(size) for size in shapes[node.input[0]])
         graph.initializer.append(numpy_helper.from_array(make(noise, shape), name))
         graph.node.remove(node)
+    for weight in [one for one in graph.initializer if one.name in sizes]:
+        graph.initializer.remove(weight)
+    weights = sizes | {one.name for one in graph.initializer}
+    for value in [one for one in graph.input if one.name in weights]:
+        graph.input.remove(value)
+    model.ir_version = 8  # from 4 on a weight need not be an input, too
     return model
 
 
