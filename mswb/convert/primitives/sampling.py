@@ -180,15 +180,15 @@ def _affine_now(call: Call) -> Array:
 
 
 def _crop_settings(call: Call) -> tuple[int, int]:
-    method = call.attributes.get("method", "bilinear")
-    if method not in _MODES:
+    method = _method(call)
+    if method not in (*_MODES, "bilinear_v2"):
         raise Refused(f"method {method}", attribute="method")
     high, wide = at.fixed(call.input(3), "the size of the crops")
     return high, wide
 
 
-def _is_nearest(call: Call) -> bool:
-    return bool(call.attributes.get("method", "bilinear") == "nearest")
+def _method(call: Call) -> str:
+    return str(call.attributes.get("method", "bilinear"))
 
 
 def _box_places(b: OnnxBuilder, start: Value, end: Value, last: Value, count: int) -> Value:
@@ -200,16 +200,29 @@ def _box_places(b: OnnxBuilder, start: Value, end: Value, last: Value, count: in
     return b.op("Add", b.op("Mul", start, last), b.op("Mul", steps, span))
 
 
+def _pixel_places(b: OnnxBuilder, start: Value, end: Value, last: Value, count: int) -> Value:
+    """The same for ``bilinear_v2``: boxes go from one whole element to another, places are middles of equal parts."""
+    one, half = b.scalar(1, "float32"), b.scalar(0.5, "float32")
+    size = b.op("Add", last, one)
+    low, high = (b.cast(b.cast(b.op("Mul", edge, size), "int32"), "float32") for edge in (start, end))
+    step = b.op("Div", b.op("Add", b.op("Sub", high, low), one), b.scalar(count, "float32"))
+    middles = b.constant((np.arange(count) + 0.5).astype(np.float32).reshape(1, -1))
+    place = b.op("Sub", b.op("Add", b.op("Mul", middles, step), low), half)
+    held = b.op("Max", b.op("Min", place, high), low)
+    return b.op("Min", b.op("Max", held, b.scalar(0, "float32")), last)
+
+
 def _crop(call: Call, b: OnnxBuilder) -> Value:
     """Each box by its corners (y1, x1, y2, x2) as parts of the image, which has its channels last."""
     x, boxes, which = b.cast(tensor(call), "float32"), b.cast(tensor(call, 1), "float32"), tensor(call, 2)
     zero, one, half = (b.scalar(content, "float32") for content in (0, 1, 0.5))
-    nearest = _is_nearest(call)
+    nearest = _method(call) == "nearest"
+    found_by = _pixel_places if _method(call) == "bilinear_v2" else _box_places
     inside, low, part = [], [], []
     for axis, count in enumerate(_crop_settings(call)):
         last = b.cast(b.op("Sub", at.vector(b, at.size(b, x, 1 + axis)), b.ints([1])), "float32")
         start, end = (at.slices(b, boxes, [1], [place], [place + 1]) for place in (axis, 2 + axis))
-        place = b.reshape(_box_places(b, start, end, last, count), (-1, count, 1) if axis == 0 else (-1, 1, count))
+        place = b.reshape(found_by(b, start, end, last, count), (-1, count, 1) if axis == 0 else (-1, 1, count))
         inside.append(b.op("And", b.op("GreaterOrEqual", place, zero), b.op("LessOrEqual", place, last)))
         held = b.op("Min", b.op("Max", place, zero), last)
         low.append(b.op("Floor", b.op("Add", held, half) if nearest else held))
@@ -241,14 +254,18 @@ def _crop_now(call: Call) -> Array:
     for axis, count in enumerate(_crop_settings(call)):
         last = np.float32(x.shape[1 + axis] - 1)
         start, end = boxes[:, axis, None], boxes[:, 2 + axis, None]
-        if count == 1:
+        if _method(call) == "bilinear_v2":
+            low, high = (np.trunc(edge * (last + 1)) for edge in (start, end))
+            middles = (np.arange(count, dtype=np.float32) + np.float32(0.5)) * ((high - low + 1) / np.float32(count))
+            places.append(np.clip(np.maximum(np.minimum(middles + low - np.float32(0.5), high), low), 0, last))
+        elif count == 1:
             places.append(np.float32(0.5) * (start + end) * last)
         else:
             span = (end - start) * last / np.float32(count - 1)
             places.append(start * last + np.arange(count, dtype=np.float32) * span)
     rows, columns = places[0][:, :, None], places[1][:, None, :]
     inside = (rows >= 0) & (rows <= x.shape[1] - 1) & (columns >= 0) & (columns <= x.shape[2] - 1)
-    if _is_nearest(call):
+    if _method(call) == "nearest":
         rows, columns = (np.floor(place + np.float32(0.5)) for place in (rows, columns))
     found = _between(x[which], rows.astype(np.float64), columns.astype(np.float64))
     return np.where(inside[..., None], found, float(number(call, "extrapolation_value", 0.0)))

@@ -185,6 +185,25 @@ def test_boxes_of_an_image_with_its_channels_last() -> None:
     agree(make, [image, boxes, which], [expected.astype(np.float32)])
 
 
+@pytest.mark.parametrize(
+    ("method", "box", "rows", "columns"),
+    [
+        ("bilinear_v2", (0.25, 0.25, 0.75, 0.75), (1.1666666, 2.5, 3.8333333), (1.125, 2.375, 3.625, 4.875)),
+        ("bilinear_v2", (-0.2, 0.3, 1.3, 0.7), (0, 1.2, 3, 4.8, 5), (2, 2.4, 3, 3.6, 4)),
+        ("bilinear_v2", (0.9, 0.8, 0.1, 0.2), (5, 5, 5), (5, 5, 5, 5)),
+        ("nearest", (0.1, 0.2, 0.9, 0.8), (1, 2, 3, 3, 5), (1, 2, 3, 4, 5)),
+        ("nearest", (0.9, 0.8, 0.1, 0.2), (3,), (3,)),
+    ],
+)
+def test_crops_as_mindspore_measured(method: str, box: Any, rows: Any, columns: Any) -> None:
+    """In an image whose elements are their own places."""
+    image = np.stack(np.meshgrid(np.arange(6), np.arange(7), indexing="ij"), -1)[None].astype(np.float32)
+    expected = np.stack(np.meshgrid(rows, columns, indexing="ij"), -1)[None].astype(np.float32)
+    size, given = (len(rows), len(columns)), {"method": method, "extrapolation_value": 0.0}
+    make = lambda b, x, boxes, which: b.op("CropAndResize", x, boxes, which, size, attributes=given)  # noqa: E731
+    agree(make, [image, np.array([box], np.float32), np.array([0], np.int32)], [expected])
+
+
 @pytest.mark.parametrize("end", [0, 1])
 def test_regions_of_interest(end: int) -> None:
     regions = np.array([[0, 0.5, 1, 6, 7], [1, 2, 1.5, 9, 8], [0, 3, 3, 3.2, 3.2]], np.float32)
