@@ -69,11 +69,14 @@ def run(options: Options, shapes: Mapping[str, Sizes], overrides: Overrides, fro
     Raises:
         MswbError: wrong usage, unreadable input, or a file that can't be written.
     """
-    from mswb.convert.onnx_conversion import Request, perform_all
+    from mswb.convert.adjust import usage
+    from mswb.convert.onnx_conversion import Request, is_origin, perform_all
 
     targets = targets_of(options)
     for target in targets.values():
         check_target(options.input_file, target)
+        if not options.output_file and is_origin(options.input_file, target):
+            raise usage(f"{target} is what {options.input_file} was made from", "name the result: --output_file")
     first = next(iter(targets.values()))
     request = Request(
         options.input_file, first, layout=options.input_format.upper(), shapes=shapes, overrides=overrides,

@@ -24,6 +24,9 @@ from mswb.convert.onnx_check import OLDEST
 from mswb.convert.onnx_model import OnnxModel, every_node, load, type_of
 from mswb.findings import Finding, Where, make, stop
 
+SOURCE_SHA256 = "mswb.source_sha256"
+"""Where a MindIR file notes what it was made from."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -106,12 +109,12 @@ def perform(request: Request) -> Done:
 
     with ExitStack() as stack:
         beside_it = stack.enter_context(ThreadPoolExecutor(1))  # hashing lets the conversion have the interpreter
-        digest = beside_it.submit(_sha256, request.source)
+        digest = beside_it.submit(sha256_of, request.source)
         reference = load(request.source, to_mindir.kept(), prepare)
         source, told = _precise(reference, request, stack)
         converted = to_mindir.convert_model(source, to_mindir.Options(frozen=request.frozen))
         if converted.model is not None:
-            made_from = schema.Entry(key="mswb.source_sha256", value=digest.result())
+            made_from = schema.Entry(key=SOURCE_SHA256, value=digest.result())
             model = replace(converted.model, user_info=(*converted.model.user_info, made_from))
             converted = replace(converted, model=model)
         return _written(request, reference, converted, operators, [*notes, *told])
@@ -145,7 +148,12 @@ def _written(
     return Done(request, reference, converted, written, by_count(operators), (*problems, *notes))
 
 
-def _sha256(path: str) -> str:
+def sha256_of(path: str) -> str:
+    """The SHA-256 of a file.
+
+    Raises:
+        MswbError: it can't be read.
+    """
     digest = hashlib.sha256()
     with wire.open_source(path) as source:
         for piece in source.pieces(wire.Span(0, source.size)):

@@ -3,6 +3,7 @@ operators come next, then the precision; what ONNX's own checker has seen is wri
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ import onnx
 from onnx import ModelProto, helper
 
 from mswb.convert import adjust, layout, precision, to_onnx
-from mswb.convert.conversion import primitives_of, told_edges, told_overrides
+from mswb.convert.conversion import SOURCE_SHA256, primitives_of, sha256_of, told_edges, told_overrides
 from mswb.convert.facts import ValueFacts, plain
 from mswb.convert.graph import NUMBERS, Array
 from mswb.convert.mindir import lint, schema
@@ -131,6 +132,16 @@ def perform_all(request: Request, targets: Mapping[str, str]) -> list[Done]:
         )
         for asked, one in ready
     ]  # fmt: skip
+
+
+def is_origin(mindir: str, path: str) -> bool:
+    """Whether a MindIR file was made from this file.
+
+    Raises:
+        MswbError: one of them can't be read.
+    """
+    noted = {one.key: one.value for one in read_file(mindir).user_info}.get(SOURCE_SHA256)
+    return noted is not None and os.path.isfile(path) and sha256_of(path) == noted
 
 
 def _problem(one: precision.Precise) -> str:

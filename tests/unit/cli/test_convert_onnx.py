@@ -231,6 +231,15 @@ def test_onnx_to_half_precision(mode: str, folder: Path, capsys: pytest.CaptureF
     assert Path("model.mindir").stat().st_size < 0.75 * Path("model.onnx").stat().st_size
 
 
+def test_the_model_that_a_file_was_made_from_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["convert", "--input_file", "model.onnx"]) == 0
+    before = Path("model.onnx").read_bytes()
+    assert run(["convert", "--input_file", "model.mindir", "--to_onnx"]) == 2
+    assert "model.onnx is what model.mindir was made from" in capsys.readouterr().err
+    assert Path("model.onnx").read_bytes() == before
+    assert run(["convert", "--input_file", "model.mindir", "--to_onnx", "--output_file", "model.onnx"]) == 0
+
+
 def test_real_half_precision_becomes_single(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["convert", "--input_file", str(REAL / "half.mindir"), "--output_file", "half.onnx"]) == 0
     model = onnx.load("half.onnx")
