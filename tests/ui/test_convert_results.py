@@ -325,6 +325,23 @@ async def test_results_survive_other_panes_and_one_another(tmp_path: Path, runne
         await until(pilot, lambda: pane.works.shown == 1 and "Softmax softmax is wrong" in screen_text(app))
 
 
+async def test_a_finding_leads_to_its_operator(tmp_path: Path, runner: Runner) -> None:
+    report = failed()
+    report |= {"input": "net.onnx", "output": "net.mindir"}
+    report["operators"].reverse()
+    report["findings"][0]["where"]["file"] = "net.mindir"
+    runner.reports["net.onnx"] = report
+    async with opened(tmp_path) as (app, pane, pilot):
+        await converted(app, pane, pilot)
+        assert pane.result.operator is not None and pane.result.operator["node"] != "softmax"
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, FindingsScreen))
+        await pilot.press("o")
+        await until(pilot, lambda: app.screen is app.main)
+        await until(pilot, lambda: pane.result.operator is not None and pane.result.operator["node"] == "softmax")
+        assert pane.open_path(tmp_path / "project" / "net.onnx") and pane.works.shown is None
+
+
 async def test_other_options_begin_with_what_was_asked_for(tmp_path: Path, runner: Runner) -> None:
     async with opened(tmp_path) as (app, pane, pilot):
         await pilot.press("c")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -14,7 +15,7 @@ from textual.widgets import Static
 
 from mswb.files.items import Item
 from mswb.files.safety import printable
-from mswb.findings import Finding, language
+from mswb.findings import Finding, Where, language
 from mswb.ui import keymap
 from mswb.ui.context import Context
 from mswb.ui.glyphs import glyph
@@ -151,6 +152,20 @@ class ConvertPane(InventoryPane):
             sign, sentence, _ = verdict_text(work)
             text = f"{glyph(sign)} {sentence} {glyph('dot')} {word('foot result')}"
         self.query_one(".-later", Static).update(text)
+
+    def open_path(self, path: Path) -> bool:
+        self.change_works(works.showing, None)
+        return super().open_path(path)
+
+    def open_place(self, where: Where) -> bool:
+        """Show an operator of a result."""
+        for work in reversed(self.works.works):
+            rows = [row for row, one in enumerate(work.operators) if one["node"] == where.node]
+            if rows and where.file and os.path.join(work.folder, where.file) in work.models:
+                self.change_works(works.showing, work.number)
+                self.result.table.set_filter("")
+                return self.result.table.move_to(rows[0])
+        return False
 
     # -- a look at a model
 
