@@ -223,17 +223,17 @@ def _pow(call: Call, b: OnnxBuilder) -> Value:
 
 
 def _power(call: Call) -> Array:
+    """Of integers the power, cut; where it does not fit what a processor makes of such a double: the lowest integer."""
     base, exponent = arrays(call)
     if base.dtype.kind == "f":
         return np.asarray(np.power(base, exponent))
+    wide = np.iinfo(np.int32 if base.dtype.itemsize < 4 or base.dtype == np.int32 else np.int64)
+    double = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    fits = np.abs(double) < -float(wide.min)
     whole = np.power(base, np.where(exponent < 0, 0, exponent).astype(base.dtype))
-    return np.asarray(np.where(exponent < 0, _inverse(base, exponent), whole).astype(base.dtype))
-
-
-def _inverse(base: Array, exponent: Array) -> Array:
-    """A negative power of an integer, cut: nothing but of 1 and -1."""
-    sign = np.where(exponent % 2 == 0, 1, base)
-    return np.where(np.abs(base) == 1, sign, np.where(base == 0, np.iinfo(base.dtype).min, 0))
+    cut = np.where(exponent < 0, np.trunc(np.where(fits, double, 0)).astype(base.dtype), whole)
+    lowest = np.array(0 if base.dtype.kind == "u" else wide.min).astype(base.dtype)
+    return np.asarray(np.where(fits, cut, lowest))
 
 
 # -- extremes and limits

@@ -465,3 +465,16 @@ def test_what_prints_or_asserts_gives_nothing_and_changes_nothing() -> None:
         return b.op("Depend", b.op("ReLU", one), state)
 
     agree(make, [x], [np.array([0, 2], np.float32)])
+
+
+@given(st.sampled_from(["int32", "int64"]), st.integers(-12, 12), st.integers(-3, 30))
+@settings(max_examples=30, deadline=None)
+def test_powers_of_integers_where_they_fit(dtype: str, base: int, exponent: int) -> None:
+    if base == 0 and exponent < 0 or exponent > 0 and abs(base**exponent) >= 2 ** (30 if dtype == "int32" else 52):
+        return
+    x, y = np.array([base], dtype), np.array([exponent], dtype)
+    with tempfile.TemporaryDirectory() as folder:
+        path = written(call("Pow"), [x, y], Path(folder))
+        wanted = [np.array([math.trunc(float(base) ** exponent)], dtype)]
+        same(run_onnx(path, [x, y]), wanted, 0, "onnx")
+        same(evaluate(path, read_file(path), [x, y]), wanted, 0, "evaluation")
