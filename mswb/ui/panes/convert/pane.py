@@ -23,11 +23,11 @@ from mswb.ui.messages import ShowFindings
 from mswb.ui.panes.convert import state as works
 from mswb.ui.panes.convert.result import ResultView
 from mswb.ui.panes.convert.result_text import verdict_text
-from mswb.ui.panes.convert.state import ConvertState, Work
+from mswb.ui.panes.convert.state import ConvertState, Work, short
 from mswb.ui.panes.convert.words import facts_text, word
 from mswb.ui.panes.inventory import state as states
 from mswb.ui.panes.inventory.pane import InventoryPane, Shelf
-from mswb.ui.screens.convert_form.state import INPUT, OF_VERIFY, VERIFY, FormState, Values, begun
+from mswb.ui.screens.convert_form.state import INPUT, VERIFY, FormState, Values, begun
 from mswb.ui.tasks import Task, Ticket
 
 if TYPE_CHECKING:  # they are loaded when a model is looked at
@@ -256,15 +256,16 @@ class ConvertPane(InventoryPane):
         """Verify the MindIR under the cursor against exact arithmetic."""
         item = self.current
         if item is not None and item.kind == "mindir":
-            self._verify_alone(_short(item.path, str(self.context.folder)), item.path)
+            self.verify_alone(short(item.path, str(self.context.folder)), item.path)
 
-    def _verify_alone(self, name: str, source: str) -> None:
+    def verify_alone(self, name: str, source: str) -> None:
+        """Verify a MindIR file by itself; ``name`` is its path as the command has it."""
         self.begin(source, {INPUT: name, VERIFY: "true"}, ("--input_file", name, "--verify"))
 
     def _ask(self, source: str, values: Values | None) -> None:
         from mswb.ui.screens.convert_form.screen import ConvertForm
 
-        state = begun(_short(source, str(self.context.folder)), read_only=self.context.options.read_only)
+        state = begun(short(source, str(self.context.folder)), read_only=self.context.options.read_only)
         if values is not None:
             state = FormState(values, read_only=state.read_only)
 
@@ -364,57 +365,10 @@ class ConvertPane(InventoryPane):
         self.app.notify(word("exported").format(path=printable(path)), markup=False)
 
     def _mend(self, work: Work) -> None:
-        """Find what mends half precision, show it, and write it when it is wanted."""
-        if self._refused():
-            return
-        name = _short(work.models[1], os.path.realpath(self.context.folder))
-        options = _of_verify(work.values)
-        self._run(
-            f"{word('mend')} {printable(name)}",
-            ("fix", name, "--dry-run", *options),
-            lambda outcome: self._found_mending(name, options, outcome),
-        )
+        from mswb.ui.panes.convert.mending import Mending
 
-    def _found_mending(self, name: str, options: tuple[str, ...], outcome: Outcome) -> None:
-        from mswb.ui.panes.convert.mend import MendScreen
-
-        report = outcome.report or {}
-        if outcome.findings:
-            self.post_message(ShowFindings(outcome.findings, f"{word('mend')} {printable(name)}"))
-        elif not report.get("changes"):
-            self.app.notify(word("nothing to mend"), markup=False)
-        else:
-            base, suffix = os.path.splitext(name)
-            target = f"{base}_fixed{suffix}"
-
-            def answered(wanted: bool | None) -> None:
-                if wanted:
-                    words = ("fix", name, "--output_file", target, *options)
-                    self._run(
-                        f"{word('mend write')} {printable(target)}", words, lambda done: self._mended(target, done)
-                    )
-
-            self.app.push_screen(MendScreen(report, target), answered)
-
-    def _mended(self, target: str, outcome: Outcome) -> None:
-        if outcome.findings or not (outcome.report or {}).get("output"):
-            self.post_message(ShowFindings(outcome.findings, target))
-        else:
-            self._verify_alone(target, os.path.join(os.path.realpath(self.context.folder), target))
-            self.action_look()
-
-    def _run(self, title: str, words: tuple[str, ...], done: Callable[[Outcome], None]) -> None:
-        """Have a sub-command done in a process of its own."""
-        from mswb.flows.convert_job import run
-
-        folder = self.context.folder
-
-        def ended(outcome: Outcome | None) -> None:
-            if outcome is not None:
-                done(outcome)
-
-        self.app.notify(title, markup=False)
-        self.context.tasks.start(title, lambda ticket: run(words, folder, cancelled=ticket.cancelled), ended)
+        if not self._refused():
+            Mending(self).begin(work)
 
     @on(ResultView.Wanted)
     def _sides_wanted(self, event: ResultView.Wanted) -> None:
@@ -455,18 +409,6 @@ def _view(state: ConvertState) -> tuple[object, ...]:
     """What is in front: another table is when a conversion ends with what stands in its way."""
     work = state.current
     return state.shown, state.details, work is not None and bool(work.blocked)
-
-
-def _short(path: str, folder: str) -> str:
-    """A path as somebody in the folder would type it."""
-    inside = os.path.realpath(folder).rstrip("/") + "/"
-    return path.removeprefix(inside) if path.startswith(inside) else path
-
-
-def _of_verify(values: Values) -> tuple[str, ...]:
-    """The words that say how to measure."""
-    given = {flag: values.get(flag, "").strip() for flag in OF_VERIFY}
-    return tuple(word for flag, text in given.items() if text for word in (f"--{flag}", text))
 
 
 def _with_seed(work: Work, seed: str) -> tuple[str, ...]:

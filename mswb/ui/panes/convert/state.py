@@ -124,3 +124,9 @@ def told(state: ConvertState, number: int, output: str, sides: Any) -> ConvertSt
 
 def _changed(state: ConvertState, number: int, **facts: Any) -> ConvertState:
     return replace(state, works=tuple(replace(one, **facts) if one.number == number else one for one in state.works))
+
+
+def short(path: str, folder: str) -> str:
+    """A path as somebody in the folder would type it."""
+    inside = os.path.realpath(folder).rstrip("/") + "/"
+    return path.removeprefix(inside) if path.startswith(inside) else path
