@@ -194,3 +194,24 @@ def test_tuples_and_tensors() -> None:
     made = lambda b, x: b.op("TupleToTensor", b.as_tuple(x), TYPE_IDS["int32"])  # noqa: E731
     agree(made, [np.array([3, 1, 2])], [np.array([3, 1, 2], np.int32)], sizes=KNOWN)
     agree(several("Unstack", ["float32"] * 3, attributes={"axis": 0, "num": 3}), [X], list(X))
+
+
+def test_tuples_of_integers() -> None:
+    def make(b: Any, x: Any) -> Any:
+        shape = b.op("Shape", x, dtype="tuple", attributes={})
+        area = b.op("ShapeMul", shape, attributes={})
+        flat = b.op("Reshape", x, b.tuple([area]))
+        order = b.op("InvertPermutation", b.op("make_range", 0, 2, attributes={}), attributes={})
+        return [flat, b.op("Transpose", x, order)]
+
+    agree(make, [X], [X.reshape(-1), X])
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [(4, True), (-2, False), (5, False)])
+def test_whether_a_size_is_among_others(wanted: int, expected: bool) -> None:
+    def make(b: Any, x: Any) -> Any:
+        found = b.op("InSequence", wanted, b.op("Shape", x, dtype="tuple", attributes={}), attributes={})
+        kept = b.op("is_", found, True, attributes={})
+        return b.op("LogicalAnd", kept, b.constant(np.array(True)), dtype="bool")
+
+    agree(make, [X], [np.array(expected)])
