@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array
+from mswb.convert.handed import Handed
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.primitives import known
 from mswb.convert.mindir.reader import held, wanted_bytes
@@ -119,8 +120,8 @@ class Walk:
             for tensor in graph.parameter:
                 self._latest[tensor.name or ""] = self.weight(tensor)
         self._weights = frozenset(self._latest)
-        self._handed = {one.name for graph in model.graphs if graph is not model.graph for one in graph.input}
-        """What functions are handed: it lies where they are called."""
+        self._arguments = {one.name for graph in model.graphs if graph is not model.graph for one in graph.input}
+        self._handed: Handed | None = None
 
     # -- what a subclass decides
 
@@ -263,10 +264,12 @@ class Walk:
 
         The order of the nodes is the order of reading and writing: MindSpore keeps it by Load and UpdateState.
         """
-        if name in values and name not in self._handed:
+        if name in self._arguments and self._handed is None:
+            self._handed = Handed(self.model, {key: one.op_type or "" for key, one in self._primitives.items()})
+        if name in values and (name not in self._arguments or self._handed is None or self._handed.alone(name)):
             values[name] = found
         elif name not in self._weights:
-            raise Refused("it changes what lies outside of its function")
+            raise Refused("it changes what is read outside of its function, too")
         if len(self.functions) > 1 or name in self._weights:
             self._latest[name] = found
 

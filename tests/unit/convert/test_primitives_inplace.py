@@ -15,7 +15,8 @@ from mswb.convert.graph import NUMBERS, Builder, Value
 from mswb.convert.mindir.reader import read_file
 from mswb.convert.mindir.schema import Model, Tensor
 from mswb.convert.mindir.writer import write
-from tests.unit.convert.primitive_models import agree, same, written
+from mswb.convert.onnx_node import Refused
+from tests.unit.convert.primitive_models import agree, run_onnx, same, written
 
 WRITES = {"side_effect_mem": True}
 X, Y = np.array([[1, -2, 3]], np.float32), np.array([[4, 5, -6]], np.float32)
@@ -97,3 +98,38 @@ def test_a_fraction_is_not_written_into_integers(tmp_path: Path) -> None:
     done = to_onnx.convert(path)
     assert done.proto is None
     assert "fraction" in done.findings[0].values["reason"]
+
+
+def _with_function(read: str, folder: Path) -> str:
+    """A function that writes into its argument, and a read before or behind its call, or none."""
+    b = Builder("graph")
+    x = b.input("x", "float32", (3,))
+    y = b.op("Muls", x, 2, shape=(3,))
+    inner = Builder("inner", b.shared)
+    function = inner.finish([_into(inner, "InplaceAddsExt", inner.input("inner.y", "float32", (3,)), 1.0, 1)])
+    before = [b.op("Neg", y, shape=(3,))] if read == "before" else []
+    result = b.call("REF::inner", "call", [y], "float32", (3,))
+    behind = [b.op("Neg", y, shape=(3,))] if read == "behind" else []
+    graph = b.finish([result, *before, *behind])
+    model = Model(ir_version="0.1.0", producer_name="MindSpore", graph=graph, functions=(function,),
+                  primitives=tuple(b.shared.primitives.values()))  # fmt: skip
+    path = str(folder / "model.mindir")
+    write(model, path)
+    return path
+
+
+@pytest.mark.parametrize("read", ["", "before"])
+def test_a_function_may_write_into_what_nothing_reads_afterwards(read: str, tmp_path: Path) -> None:
+    path, given = _with_function(read, tmp_path), np.array([1, -2, 3], np.float32)
+    wanted = [2 * given + 1, *([-2 * given] if read else [])]
+    same(run_onnx(path, [given]), wanted, 1e-6, "onnx")
+    same(evaluate(path, read_file(path), [given]), wanted, 1e-6, "evaluation")
+
+
+def test_a_function_may_not_write_into_what_is_read_afterwards(tmp_path: Path) -> None:
+    path = _with_function("behind", tmp_path)
+    done = to_onnx.convert(path)
+    assert done.proto is None
+    assert "read outside of its function" in done.findings[0].values["reason"]
+    with pytest.raises(Refused, match="read outside of its function"):
+        evaluate(path, read_file(path), [np.zeros(3, np.float32)])
