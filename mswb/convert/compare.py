@@ -48,6 +48,11 @@ LIMITS: Mapping[str, Limits] = {
     "complex128": Limits(1e-9, 1e-8, 0.9999, 1e-15),
 }
 """By data type; all others (integers, bool) must be equal."""
+ROUNDED: Mapping[str, Limits] = {
+    name: replace(LIMITS[name], atol=3 * LIMITS[name].atol, rtol=3 * LIMITS[name].rtol, noise=3 * LIMITS[name].noise)
+    for name in ("float16", "bfloat16")
+}
+"""Where only one side computes in this data type: it rounds both operands besides the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +92,10 @@ def compare(ours: Array, expected: Array, threshold: float | None = None, half: 
 
     Args:
         threshold: the largest absolute error that passes, instead of the limits of the data type.
-        half: the data type by whose limits fractions are judged, whatever their own are.
+        half: the data type that one side computes in, by whose limits fractions are judged, whatever their own are.
     """
     if half and ours.shape == expected.shape and all(one.dtype.name in LIMITS for one in (ours, expected)):
-        return compare_wide(ours, expected.astype(np.float64), LIMITS[half], threshold)
+        return compare_wide(ours, expected.astype(np.float64), ROUNDED[half], threshold)
     if ours.dtype != expected.dtype or ours.shape != expected.shape:
         reason = f"{ours.dtype.name} {list(ours.shape)} instead of {expected.dtype.name} {list(expected.shape)}"
         return Comparison("failed", reason)
