@@ -45,6 +45,28 @@ def if_by_input(x: Any, which: Any) -> Any:
     return result.sum(1)
 
 
+@function(f32(2, 3), i32(1, low=0, high=5))
+def if_augmented(x: Any, which: Any) -> Any:
+    result = ops.tanh(x)
+    before = result * 3
+    if which > 2:
+        result += 1.5
+    else:
+        result -= x
+    return result + before
+
+
+@function(f32(5, 3), i32(1, low=1, high=4))
+def while_augmented(x: Any, count: Any) -> Any:
+    total, step = x * 0, x * 1
+    at = ms.Tensor([0], ms.int32)
+    while at < count:
+        total += step
+        step *= 0.5
+        at = at + 1
+    return total, step
+
+
 @function(f32(2, 3), i32(1, low=0, high=2))
 def if_returns(x: Any, which: Any) -> Any:
     if which == 1:
