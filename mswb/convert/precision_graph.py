@@ -193,7 +193,7 @@ class Rewriter:
         self._nodes.append(node)
         self._written.update(node.output)
 
-    def _label(self, op: str, given: str, name: str, **attributes: int) -> None:
+    def _label(self, op: str, given: str, name: str, **attributes: Any) -> None:
         """Add a node that gives a tensor another name or data type."""
         self._add(helper.make_node(op, [given], [name], name=self._free(f"{name}/{op}"), **attributes))
 
