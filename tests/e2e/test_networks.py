@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,16 +26,17 @@ NAMES = (
     *("upsample-bilinear", "lstm-bidirectional", "gru", "matmul-broadcast", "integers", "remainders", "casts"),
     *("comparisons", "gather-nd", "tensor-scatter-add", "split", "reshapes-free", "means-free", "cumulative"),
     *("topk", "argmax-with-value", "slices", "slices-free", "advanced", "shape-arithmetic", "mint-arithmetic"),
-    *("if-nested", "while-by-value", "WhileWithWeights", "SharedWeights", "LeNet", "ResNet", "GPT", "HalfNet"),
+    *("if-nested", "while-nested", "while-with-two-breaks", "WhileWithWeights", "IfWithWeights"),
+    *("LeNet", "ResNet", "GPT", "HalfNet"),
 )
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The exported networks."""
     place = tmp_path_factory.mktemp("networks")
     assert [one for one in export(place, NAMES) if one.state != "done"] == []
-    yield place
+    return place
 
 
 @pytest.mark.parametrize("name", NAMES)
