@@ -48,7 +48,7 @@ def test_unsorted_unnamed_and_duplicate_nodes(tmp_path: Path) -> None:
 
 
 def test_an_optional_input_that_is_left_out(tmp_path: Path) -> None:
-    text = "g (float[n,3] x, float top) => (float[n,3] y) { y = Clip(x, , top) }"
+    text = "g (float[2,3] x, float top) => (float[2,3] y) { y = Clip(x, , top) }"
     made = converted(saved(model_of(text), tmp_path))
     assert inputs(made) == ["x", "top"]
     assert {"Minimum", "Less"} & set(calls(made)) and not {"Maximum", "Greater"} & set(calls(made))

@@ -28,15 +28,23 @@ def _calls(text: str, tmp_path: Path, opsets: str = '"" : 19') -> list[str]:
     return [name for name in names if name != "Constant"]
 
 
+LAST = (
+    "{s = Constant <value_ints=[-1]> () e = Constant <value_ints=[9]> () a = Constant <value_ints=[1]> () "
+    "y = Slice(x, s, e, a)}"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
         ("(float[n,6] x) => (float[n,3,2] y) {s = Constant <value_ints=[0,3,2]> () y = Reshape(x, s)}", ["Reshape"]),
         ("(float[2,n] x) => (float[n,2] y) {y = Transpose(x)}", ["Transpose"]),
-        ("(float[n,4] x) => (float[n,2] y, float[n,2] z) {y, z = Split <axis=1> (x)}",
+        ("(float[2,4] x) => (float[2,2] y, float[2,2] z) {y, z = Split <axis=1> (x)}",
          ["SplitWithSize", "TupleGetItem", "TupleGetItem"]),
-        ("(float[n,4] x) => (float[n,1] y) {s = Constant <value_ints=[-1]> () e = Constant <value_ints=[9]> () "
-         "a = Constant <value_ints=[1]> () y = Slice(x, s, e, a)}", ["StridedSlice"]),
+        ("(float[n,4] x) => (float[n,2] y, float[n,2] z) {y, z = Split <axis=1> (x)}", ["Gather", "Gather"]),
+        (f"(float[2,4] x) => (float[2,1] y) {LAST}", ["StridedSlice"]),
+        (f"(float[n,4] x) => (float[n,1] y) {LAST}", ["Gather"]),
+        (f"(float[4,n] x) => (float[4,m] y) {LAST}", ["StridedSlice"]),
         ("(float[n,2] x) => (float[n,2] y) {k = Constant <value_int=1> () y = Trilu(x, k)}", ["Triu"]),
         ("(float[3,n] x) => (int64[1] y) {y = Shape <end=1> (x)}", ["Depend"]),
     ],
