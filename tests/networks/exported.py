@@ -48,14 +48,15 @@ def export(folder: Path, only: Sequence[str] = (), *, builtin: bool = False) -> 
     folder.mkdir(parents=True, exist_ok=True)
     progress = folder / "progress.jsonl"
     progress.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "tests.networks.export", str(folder), "--only", ",".join(only)]
+    command = [sys.executable, "-m", "tests.networks.export", str(folder.resolve()), "--only", ",".join(only)]
+    python_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     while True:
         lines = list(_lines(progress))
         after = ["--after", lines[-1]["name"]] if lines else []
         ran = subprocess.run(
             [*command, *after, *["--builtin"] * builtin],
-            cwd=ROOT,
-            env={**os.environ, "GLOG_v": "4"},
+            cwd=folder,  # MindSpore leaves folders of its own where it runs
+            env={**os.environ, "GLOG_v": "4", "PYTHONPATH": python_path},
             capture_output=True,
             text=True,
         )
