@@ -47,26 +47,25 @@ class Handed:
 
     def alone(self, name: str) -> bool:
         """Whether this argument may be written into, wherever its function is called."""
-        return self._alone(name, set())
+        seen, waiting = set[str](), [name]
+        while waiting:
+            one = waiting.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            owner, sources = self._owner.get(one, ""), self._sources[one]
+            if owner == self._entry or owner in self._unknown or not sources or not all(map(self._free, sources)):
+                return False
+            waiting += [source for source in sources if self._owner.get(source, self._entry) != self._entry]
+        return True
 
-    def _alone(self, name: str, under_way: set[str]) -> bool:
-        if name in under_way:
-            return True
-        owner = self._owner.get(name, "")
-        if owner == self._entry or owner in self._unknown or not self._sources[name]:
-            return False
-        return all(self._free(source, {*under_way, name}) for source in self._sources[name])
-
-    def _free(self, name: str, under_way: set[str]) -> bool:
-        """Whether a value that is handed on is read by nothing else, in this function or where it comes from."""
+    def _free(self, name: str) -> bool:
+        """Whether a value that is handed on is read by nothing else in its function."""
         reads = self._reads.get(name)
         if reads is None or reads.late:
             return False
         ways = {self._joined.get(one, one) for one in reads.passing}
-        if len(ways) > 1 or any(self._calls[way] > 1 for way in ways):
-            return False
-        inside = self._owner.get(name, self._entry)
-        return inside == self._entry or self._alone(name, under_way)
+        return len(ways) == 1 and not any(self._calls[way] > 1 for way in ways)
 
     # -- going through
 
