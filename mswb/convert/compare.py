@@ -95,6 +95,8 @@ def compare(ours: Array, expected: Array, threshold: float | None = None, half: 
         half: the data type that one side computes in, by whose limits fractions are judged, whatever their own are.
     """
     if half and ours.shape == expected.shape and all(one.dtype.name in LIMITS for one in (ours, expected)):
+        if "float16" in (ours.dtype.name, expected.dtype.name):
+            ours, expected = _in_range(ours), _in_range(expected)
         return compare_wide(ours, expected.astype(np.float64), ROUNDED[half], threshold)
     if ours.dtype != expected.dtype or ours.shape != expected.shape:
         reason = f"{ours.dtype.name} {list(ours.shape)} instead of {expected.dtype.name} {list(expected.shape)}"
@@ -107,6 +109,12 @@ def compare(ours: Array, expected: Array, threshold: float | None = None, half: 
     if threshold is not None:
         limits = replace(limits, max_abs=threshold)
     return _close(ours.reshape(-1), expected.reshape(-1), expected.shape, limits)
+
+
+def _in_range(array: Array) -> Array:
+    """Numbers beyond the range of float16 as its largest ones, by which a conversion replaces what means "far away"."""
+    largest, wide = float(np.finfo(np.float16).max), array.astype(np.float64)
+    return np.where(np.isfinite(wide), np.clip(wide, -largest, largest), wide)
 
 
 def compare_wide(ours: Array, exact: Array, limits: Limits | None, threshold: float | None = None) -> Comparison:

@@ -18,7 +18,7 @@ from onnx import NodeProto
 
 from mswb.convert import inputs as given
 from mswb.convert import to_onnx
-from mswb.convert.compare import LIMITS, ROUNDED, compare_wide
+from mswb.convert.compare import LIMITS, Comparison, compare, compare_wide
 from mswb.convert.engines.child import EngineError
 from mswb.convert.engines.ort import OnnxRuntime
 from mswb.convert.evaluator import Evaluation
@@ -186,7 +186,7 @@ def _operators(
 def _operator(
     source: OnnxModel, at: int, node: NodeProto, name: str, ours: Array, exact: Array, bad: set[str], options: Options
 ) -> Operator:
-    shown = compare_wide(ours, exact, ROUNDED.get(options.half), options.threshold)
+    shown = _against(ours, exact, options)
     verdict = INHERITED if shown.verdict == FAILED and bad.intersection(node.input) else shown.verdict
     if shown.verdict == FAILED:
         bad.add(name)
@@ -196,6 +196,13 @@ def _operator(
         at, plain(node.op_type), plain(node.name), plain(name), known, ours.shape, ours.dtype.name, None, shown,
         verdict, shown.reason if verdict != "passed" else "", statistics(ours), statistics(exact),
     )  # fmt: skip
+
+
+def _against(ours: Array, exact: Array, options: Options) -> Comparison:
+    """A result against exact arithmetic."""
+    if options.half:
+        return compare(ours, exact, options.threshold, options.half)
+    return compare_wide(ours, exact, None, options.threshold)
 
 
 def _told(
@@ -208,7 +215,7 @@ def _told(
             "verify-inputs", where=Where(file=source.path), values={"reason": "the two have not as many outputs"}
         )
     outputs = [
-        Output(plain(name), number, compare_wide(case.found[name], exact, ROUNDED.get(options.half), options.threshold))
+        Output(plain(name), number, _against(case.found[name], exact, options))
         for number, case in enumerate(cases)
         for name, exact in zip(names, case.expected, strict=True)
         if name in case.found

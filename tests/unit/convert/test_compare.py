@@ -147,3 +147,18 @@ def test_the_numbers_are_those_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None
 def test_no_dimension_at_all() -> None:
     assert compare(np.array(1.5, np.float32), np.array(1.0, np.float32)).worst_index == ()
     assert compare(np.array(2, np.int64), np.array(1, np.int64)).worst_index == ()
+
+
+def test_half_precision_against_single_is_judged_by_what_half_can_hold() -> None:
+    single = np.array([0.1234567, -1e9, 3.0], np.float32)
+    half = np.array([0.1234567, -65504, 3.0], np.float16)
+    assert compare(half, single).verdict == "failed"
+    assert compare(half, single, half="float16").verdict == compare(single, half, half="float16").verdict == "passed"
+    assert compare(half, single, 1e-6, "float16").verdict == "failed"
+    small = np.array([0.13, 3.0], np.float16)
+    assert compare(small, np.array([0.1234567, 3.0], np.float32), half="float16").verdict == "passed"
+    assert compare(small, np.array([0.1, 3.0], np.float32), half="float16").verdict == "failed"
+    for wrong in ([0.1234567, -np.inf, 3.0], [0.1234567, np.nan, 3.0], [0.1234567, 65504, 3.0]):
+        assert compare(np.array(wrong, np.float16), single, half="float16").verdict == "failed", wrong
+    whole = np.arange(3)
+    assert compare(whole, whole.astype(np.int32), half="float16").verdict == "failed"
