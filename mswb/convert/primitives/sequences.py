@@ -42,6 +42,17 @@ def _slice(call: Call) -> tuple[Any, ...]:
     return _tuple(call.input(0))[slice(*ends)]
 
 
+MOST = 10_000
+"""Items of a tuple; shapes and lists of tensors are far shorter."""
+
+
+def _repeated(call: Call) -> tuple[Any, ...]:
+    whole, times = _tuple(call.input(0)), integer(call.input(1), "the factor")
+    if len(whole) * times > MOST:
+        raise Refused(f"a tuple would have {len(whole) * times:,} items")
+    return whole * times
+
+
 _PLAIN: Mapping[str, Callable[[Call], Any]] = {
     **dict.fromkeys(["SequenceLen", "sequence_len", "tuple_len", "list_len"], lambda call: len(_tuple(call.input(0)))),
     **dict.fromkeys(["TupleSetItem", "tuple_setitem", "ListSetItem", "list_setitem"], _set),
@@ -51,7 +62,7 @@ _PLAIN: Mapping[str, Callable[[Call], Any]] = {
     **dict.fromkeys(["ListToTuple", "TupleToList"], lambda call: _tuple(call.input(0))),
     "RealMakeTuple": lambda call: call.inputs,
     "SequenceAdd": lambda call: _tuple(call.input(0)) + _tuple(call.input(1)),
-    "SequenceMul": lambda call: _tuple(call.input(0)) * integer(call.input(1), "the factor"),
+    "SequenceMul": _repeated,
     "SequenceSlice": _slice,
 }
 """What only rearranges; the same with tensors of any kind."""
