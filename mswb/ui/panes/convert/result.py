@@ -212,9 +212,9 @@ class ResultView(Container):
         if after:
             table.move_to(after[0] if step > 0 else after[-1])
 
-    def action_filter(self) -> None:
+    async def action_filter(self) -> None:
         """Open the filter line of the table."""
-        self.call_later(self.table.action_filter)
+        await self.table.action_filter()
 
     def action_findings(self) -> None:
         """All findings of the conversion."""
