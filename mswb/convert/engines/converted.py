@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mswb.convert import to_onnx
@@ -16,12 +18,14 @@ class Converted:
 
     def __init__(self, limit_s: float = 600.0) -> None:
         self._runtime = OnnxRuntime(limit_s)
+        self._folder = TemporaryDirectory(prefix="mswb-converted-")
 
     def __enter__(self) -> Converted:
         return self
 
     def __exit__(self, *_: Any) -> None:
         self._runtime.__exit__()
+        self._folder.cleanup()
 
     @property
     def title(self) -> str:
@@ -37,7 +41,7 @@ class Converted:
         done = to_onnx.convert(model)
         if done.proto is None:
             raise EngineError("; ".join(one.title for one in done.findings[:3]))
-        path = f"{model}.onnx"
+        path = os.path.join(self._folder.name, "model.onnx")
         with open(path, "wb") as file:
             file.write(done.proto.SerializeToString())
         graph = done.proto.graph
