@@ -14,6 +14,7 @@ import click
 
 from mswb import __version__
 from mswb.cli import output
+from mswb.cli.ended import Ended
 from mswb.findings import MswbError, choose_language, make
 from mswb.settings import load_settings
 
@@ -126,6 +127,9 @@ def _guarded(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort):
         print("mswb: interrupted", file=sys.stderr)
         return 130
+    except Ended as ended:
+        print("mswb: ended by a signal", file=sys.stderr)
+        return ended.exit_code
 
 
 def _fail(arguments: Sequence[str], error: MswbError) -> int:

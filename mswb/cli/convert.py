@@ -84,6 +84,16 @@ def _choice(*names: str) -> click.Choice[str]:
     return click.Choice(names, case_sensitive=False)
 
 
+class Limit(click.FloatRange):
+    """A number that an error may be at most."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        if found != found:  # not a number
+            self.fail(f"{value} is no number.", param, ctx)
+        return found
+
+
 class ConvertGroup(click.Group):
     """A group that is a command, too: ``--input_file`` converts, a name of a sub-command does something else."""
 
@@ -134,9 +144,11 @@ def _is_open(text: str) -> bool:
 @click.option(
     "--reference", default="", metavar="MODEL", help="With --verify: the model that the input is compared with."
 )
-@click.option("--seed", default=0, show_default=True, help="Of the random inputs of --verify.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random inputs of --verify."
+)
 @click.option("--inputs", default="", metavar="FILE.npz", help="Inputs for --verify, an array for each by name.")
-@click.option("--threshold", type=float, metavar="ERROR",
+@click.option("--threshold", type=Limit(min=0), metavar="ERROR",
               help="The largest absolute error that passes, such as 1e-5, instead of limits by data type.")  # fmt: skip
 @click.option("--python", default="", metavar="PATH", help="A Python that has MindSpore, for --verify.")
 @click.option("--report", multiple=True, metavar="FILE", help="Also write the report: FILE.json, FILE.md or FILE.html.")
@@ -154,6 +166,7 @@ def convert(ctx: click.Context, /, input_file: str | None, **options: Any) -> in
     Everything that can't be converted is listed at once, with exit code 1, and no file is written.
     """
     from mswb.cli.convert_model import Options, run
+    from mswb.cli.ended import cleaned_up
 
     if ctx.invoked_subcommand is not None:
         return None
@@ -162,7 +175,8 @@ def convert(ctx: click.Context, /, input_file: str | None, **options: Any) -> in
             raise click.UsageError("--input_file is missing", ctx)
         click.echo(ctx.get_help())
         return 0
-    return run(Options(input_file, **options))
+    with cleaned_up():
+        return run(Options(input_file, **options))
 
 
 @convert.command()
@@ -244,9 +258,9 @@ def inspect(file: str, everything: bool, form: str) -> int:
 @click.argument("file")
 @click.option("--output_file", default="", help="The file to write; NAME_fixed.mindir beside the input unless given.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be changed.")
-@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random inputs.")
 @click.option("--inputs", default="", metavar="FILE.npz", help="Inputs, an array for each by name.")
-@click.option("--threshold", type=float, metavar="ERROR", help="The largest absolute error that passes.")
+@click.option("--threshold", type=Limit(min=0), metavar="ERROR", help="The largest absolute error that passes.")
 @click.option("--python", default="", metavar="PATH", help="A Python that has MindSpore.")
 @output.format_option
 def fix(file: str, **options: Any) -> int:
@@ -256,8 +270,10 @@ def fix(file: str, **options: Any) -> int:
     before and after, and a new file is written; the model itself stays as it is.
     """
     from mswb.cli.convert_fix import Options, run
+    from mswb.cli.ended import cleaned_up
 
-    return run(Options(file, **options))
+    with cleaned_up():
+        return run(Options(file, **options))
 
 
 def report(facts: ModelFacts) -> dict[str, object]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mswb.cli import output
-from mswb.cli.convert_verify import interpreter, number
+from mswb.cli.convert_verify import check_interpreter, interpreter, number
 from mswb.cli.doctor import human_bytes
 from mswb.files.safety import printable
 from mswb.findings import Where, language, make
@@ -75,6 +75,7 @@ def run(options: Options) -> int:
     target = options.output_file or beside(options.file)
     if os.path.exists(target) and os.path.samefile(options.file, target):
         raise adjust.usage("the output would overwrite the input", "give another --output_file")
+    check_interpreter(options.python)
     wanted = Wanted(
         python=interpreter(options.python), seed=options.seed, inputs_file=options.inputs, threshold=options.threshold
     )

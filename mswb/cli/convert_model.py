@@ -81,9 +81,10 @@ def run(options: Options) -> int:
 
     kind = conversion.kind_of(options.input_file)
     direction = _direction(options, kind)
-    check_reports(options)
+    convert_verify.check_interpreter(options.python)
     tell(options, "convert")
     if not direction:
+        check_reports(options, [options.reference])
         return convert_verify.compare_files(options, kind)
     overrides = adjust.parse_overrides(options.custom_op_config) if options.custom_op_config else {}
     shapes, frozen = adjust.parse_shapes(options.input_shape), adjust.parse_frozen(options.freeze)
@@ -96,6 +97,7 @@ def run(options: Options) -> int:
         raise adjust.usage("--precision_mode ALL is for MindIR to ONNX", "choose FP32, FP16 or MIXED")
     target = options.output_file or conversion.beside(options.input_file)
     check_target(options.input_file, target)
+    check_reports(options, [target])
     layout = options.input_format.upper()
     request = conversion.Request(options.input_file, target, layout, shapes, overrides, frozen, mode)
     return finish(conversion.perform(request), options)
@@ -156,16 +158,24 @@ def finish(done: Done, options: Options) -> int:
     return int(not done.ok) if verified is None else convert_verify.exit_code(verified)
 
 
-def check_reports(options: Options) -> None:
-    """See that the reports can be written, before anything is done.
+def check_reports(options: Options, others: Sequence[str]) -> None:
+    """See that the reports can be written and take the place of no other file, before anything is done.
+
+    Args:
+        others: what is read or written besides the input.
 
     Raises:
-        MswbError: ``report-form``.
+        MswbError: ``report-form``, ``path-unwritable`` or ``usage``.
     """
+    from mswb.convert.adjust import usage
     from mswb.convert.report import check
 
+    taken = {os.path.realpath(path) for path in (options.input_file, *filter(None, others))}
     for path in options.report:
         check(path)
+        if os.path.realpath(path) in taken:
+            raise usage(f"the report {path} would overwrite another file of this command", "give it another name")
+        taken.add(os.path.realpath(path))
 
 
 def write_reports(whole: dict[str, Any], options: Options) -> None:

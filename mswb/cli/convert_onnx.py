@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mswb.cli import convert_verify, output
 from mswb.cli.convert_model import (
     Options,
+    check_reports,
     check_target,
     show_edges,
     show_nodes,
@@ -43,7 +44,8 @@ WORDS: dict[str, dict[str, str]] = {
         "error": "largest error",
         "share": "in float16",
         "file": "file",
-        "against": "errors of the outputs on random inputs ({shapes}): {target} against {reference}",
+        "against": "errors of the outputs on {inputs} ({shapes}): {target} against {reference}",
+        "random": "random inputs",
         "unmeasured": "the errors were not measured: {reason}",
     },
     "zh": {
@@ -57,7 +59,8 @@ WORDS: dict[str, dict[str, str]] = {
         "error": "最大误差",
         "share": "float16 算子",
         "file": "文件",
-        "against": "随机输入（{shapes}）下的输出误差：{target} 与 {reference} 对比",
+        "against": "{inputs}（{shapes}）下的输出误差：{target} 与 {reference} 对比",
+        "random": "随机输入",
         "unmeasured": "未测量误差：{reason}",
     },
 }
@@ -77,6 +80,7 @@ def run(options: Options, shapes: Mapping[str, Sizes], overrides: Overrides, fro
         check_target(options.input_file, target)
         if not options.output_file and is_origin(options.input_file, target):
             raise usage(f"{target} is what {options.input_file} was made from", "name the result: --output_file")
+    check_reports(options, list(targets.values()))
     first = next(iter(targets.values()))
     request = Request(
         options.input_file, first, layout=options.input_format.upper(), shapes=shapes, overrides=overrides,
@@ -211,7 +215,7 @@ def _show(done: Sequence[Done], errors: Errors | None, options: Options) -> None
     show_edges(*edges_of(first))
     if errors is not None:
         print()
-        _show_precisions(done, errors, words)
+        _show_precisions(done, errors, options.inputs or words["random"], words)
     print()
     output.show_table(
         [words["count"], words["operator"]], [(f"{count:,}", name) for name, count in first.primitives], right=(0,)
@@ -226,7 +230,7 @@ def _show(done: Sequence[Done], errors: Errors | None, options: Options) -> None
     show_notes(_findings(done))
 
 
-def _show_precisions(done: Sequence[Done], errors: Errors, words: dict[str, str]) -> None:
+def _show_precisions(done: Sequence[Done], errors: Errors, inputs: str, words: dict[str, str]) -> None:
     rows = [
         (
             one.request.mode,
@@ -240,7 +244,7 @@ def _show_precisions(done: Sequence[Done], errors: Errors, words: dict[str, str]
     output.show_table([words[name] for name in ("mode", "size", "error", "share", "file")], rows, right=(1, 2, 3))
     if errors.engines:
         shapes = ", ".join(f"{name} {shape_text(shape)}" for name, shape in errors.shapes.items()) or "-"
-        text = words["against"].format(shapes=shapes, **errors.engines)
+        text = words["against"].format(inputs=inputs, shapes=shapes, **errors.engines)
         output.console().print(printable(text))
     if errors.reason:
         output.console().print(printable(words["unmeasured"].format(reason=errors.reason)), style="yellow")

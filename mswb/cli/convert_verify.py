@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mswb.cli import output
 from mswb.files.safety import printable
-from mswb.findings import language
+from mswb.findings import Where, language, stop
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,6 +84,17 @@ def interpreter(named: str = "") -> str:
 
     found = find_interpreter(named or None, load_settings(), os.environ)
     return found.path if found.mindspore_version is not None else ""
+
+
+def check_interpreter(named: str) -> None:
+    """See that a Python that is named has MindSpore, before anything is done with it.
+
+    Raises:
+        MswbError: ``interpreter-unusable``.
+    """
+    if named and not interpreter(named):
+        values = {"path": named, "source": "--python", "reason": "it has no MindSpore"}
+        raise stop("interpreter-unusable", where=Where(file=named), values=values)
 
 
 def of_conversion(done: Done, options: Request) -> Verification:

@@ -60,7 +60,8 @@ def parse_overrides(text: str) -> Overrides:
     example = """--custom_op_config '{"BatchNorm": {"epsilon": 1e-5}}'"""
     try:
         config = json.loads(text)
-    except ValueError as problem:
+        json.dumps(config, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as problem:  # a lone surrogate is a ValueError, too
         raise usage(f"--custom_op_config is not JSON: {problem}", f"write {example}") from None
     if not isinstance(config, dict) or not all(isinstance(one, dict) for one in config.values()):
         raise usage("--custom_op_config must be an object of objects", f"write {example}")
@@ -105,9 +106,13 @@ def _set(proto: ModelProto, node: NodeProto, name: str, value: Any) -> Change:
         raise usage(f"--custom_op_config: {name} of {title} can't be {json.dumps(value)}", f"it is of type {wanted}")
     old = onnx.helper.get_attribute_value(given) if given is not None else _default(known.get(name))
     kept = [one for one in node.attribute if one.name != name]
-    del node.attribute[:]
     value = float(value) if kind == AttributeProto.FLOAT else value
-    node.attribute.extend([*kept, onnx.helper.make_attribute(name, value, attr_type=kind or None)])
+    try:
+        made = onnx.helper.make_attribute(name, value, attr_type=kind or None)
+    except (ValueError, OverflowError) as problem:
+        raise usage(f"--custom_op_config: {name} of {title} can't be {json.dumps(value)[:80]}", str(problem)) from None
+    del node.attribute[:]
+    node.attribute.extend([*kept, made])
     return Change(title, node.op_type, plain(name), _text(old), _text(value))
 
 
@@ -274,8 +279,11 @@ def _frozen(text: str) -> tuple[str, Array]:
         if value.endswith(".npy"):
             return name.strip(), np.asarray(np.load(value, allow_pickle=False))
         array = np.asarray(json.loads(value.replace("True", "true").replace("False", "false")))
-    except (OSError, ValueError, EOFError) as problem:
-        raise usage(f"--freeze {text!r} can't be read: {problem}", fix) from None
+    except OSError as problem:
+        raise usage(f"--freeze {text[:200]!r}: {value[:200]} can't be read: {problem.strerror}", fix) from None
+    except (ValueError, EOFError, RecursionError, MemoryError) as problem:
+        reason = "it is larger than the memory" if isinstance(problem, MemoryError) else str(problem)
+        raise usage(f"--freeze {text[:200]!r} is no number, list of numbers or .npy file: {reason}", fix) from None
     if array.dtype.kind not in "biuf":
         raise usage(f"--freeze {text!r} is not a number or a list of numbers", fix)
     return name.strip(), array

@@ -43,8 +43,11 @@ class Evaluation(Walk):
         graph = self.model.graph
         if graph is None:
             raise Refused("the file has no graph")
-        with np.errstate(all="ignore"):
-            return _flat(self.run(graph, list(map(wide, inputs))))
+        try:
+            with np.errstate(all="ignore"):
+                return _flat(self.run(graph, list(map(wide, inputs))))
+        except RecursionError:
+            raise Refused("its tuples or functions lie too deep in one another") from None
 
     def weight(self, tensor: schema.Tensor) -> Array:
         """A weight, mapped from the file."""
@@ -79,6 +82,8 @@ class Evaluation(Walk):
             raise Refused(f"more than {STEPS:,} functions are called")
         while isinstance(target, Choice):
             target = target.yes if bool(np.asarray(target.condition)) else target.no
+        if not isinstance(target, Closure):
+            raise Refused("a value is called that is no function")
         return target.graph, (*target.bound, *arguments)
 
     def _keep(self, values: dict[str, Any], node: schema.Node, found: Any) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
-from onnx import NodeProto
+from onnx import ModelProto, NodeProto
 
 from mswb.convert.graph import NUMBERS, Array
 
@@ -29,6 +30,8 @@ def evaluate(proto: NodeProto, arrays: Sequence[Array | None], version: int) -> 
     outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in proto.output if name]
     model = onnx.helper.make_model(onnx.helper.make_graph([proto], "fold", inputs, outputs), opset_imports=opsets)
     try:
+        if _is_long(model, given):
+            return None
         found = ReferenceEvaluator(model).run(None, given)
     except Exception:  # what the reference can't do is left to the entry of the operator
         return None
@@ -38,3 +41,15 @@ def evaluate(proto: NodeProto, arrays: Sequence[Array | None], version: int) -> 
     result = [np.asarray(named[name]) if name else np.zeros(0) for name in proto.output]
     fits = all(one.nbytes <= FOLD_BYTES and one.dtype.name in NUMBERS for one in result)
     return result if fits else None
+
+
+def _is_long(model: ModelProto, given: Mapping[str, Array]) -> bool:
+    """Whether a result would be too long, by its shape alone; a few numbers can ask for any memory."""
+    asked = ModelProto()
+    asked.CopyFrom(model)
+    asked.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in given.items())
+    for value in onnx.shape_inference.infer_shapes(asked).graph.output:
+        sizes = [one.dim_value for one in value.type.tensor_type.shape.dim]
+        if math.prod(sizes) > FOLD_BYTES:
+            return True
+    return False

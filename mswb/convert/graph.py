@@ -82,6 +82,8 @@ class Shared:
     """What all graphs of one model share: names, primitives, constants that were written already, and parameters."""
 
     names: set[str] = field(default_factory=set)
+    counts: dict[str, int] = field(default_factory=dict)
+    """The next number for each name that was asked for."""
     primitives: dict[Any, schema.Primitive] = field(default_factory=dict)
     parameters: list[schema.Tensor] = field(default_factory=list)
     functions: list[schema.Graph] = field(default_factory=list)
@@ -89,9 +91,10 @@ class Shared:
     def name(self, wanted: str) -> str:
         """A name like this one that nothing has yet."""
         base = re.sub(r"[^\w.:/-]", "_", wanted) or "value"
-        name, number = base, 1
+        name, number = base, self.counts.get(base, 1)
         while name in self.names:
             name, number = f"{base}_{number}", number + 1
+        self.counts[base] = number
         self.names.add(name)
         return name
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import numpy as np
 from onnx import NodeProto
 
 from mswb.convert import wire
@@ -185,7 +186,10 @@ class Numbers:
     def fitting(self, ours: str, array: Array) -> Array:
         """A fraction in the data type that the MindIR model has it in."""
         wanted = self.options.fractions.get(ours)
-        return array if wanted is None or array.dtype.name not in LIMITS else array.astype(numpy_dtype(wanted))
+        if wanted is None or array.dtype.name not in LIMITS:
+            return array
+        with np.errstate(over="ignore"):
+            return array.astype(numpy_dtype(wanted))
 
     def run(self, piece: Piece, arrays: Mapping[str, Array]) -> list[Array]:
         """Run a piece of the MindIR model.

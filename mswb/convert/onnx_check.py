@@ -86,8 +86,9 @@ def sorted_nodes(path: str, proto: ModelProto) -> ModelProto:
             if name in writers or name in known:
                 raise twice(path, name, "tensor")
             writers[name] = node
+    everything = known | writers.keys()
     for node in graph.node:
-        _see_inputs(path, node, known | writers.keys())
+        _see_inputs(path, node, everything)
     order = _order(graph.node, writers)
     if len(order) < len(graph.node):
         done = {id(node) for node in order}

@@ -61,6 +61,8 @@ class Control:
         """The result of a function that is called."""
         if isinstance(target, Choice):
             return self._choose(target, arguments)
+        if not isinstance(target, Closure):
+            raise Refused("a value is called that is no function")
         name, given = target.graph.name or "", (*target.bound, *arguments)
         if name in self._open:
             return Again(name, given)

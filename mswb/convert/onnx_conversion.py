@@ -18,6 +18,7 @@ from mswb.convert.facts import ValueFacts, plain
 from mswb.convert.graph import NUMBERS, Array
 from mswb.convert.mindir import lint, schema
 from mswb.convert.mindir.reader import read_file
+from mswb.convert.onnx_inference import infer
 from mswb.convert.onnx_model import OnnxModel, every_node, load, type_of, types_of
 from mswb.convert.onnx_weights import Weights, without
 from mswb.convert.onnx_writer import write
@@ -188,7 +189,7 @@ def _edges(source: schema.Model) -> ModelProto:
         tensor = value.tensor[0] if value.tensor else schema.Tensor()
         number = NUMBERS.get(schema.dtype_name(tensor.data_type), 0)
         dims = None if -2 in tensor.dims else [None if size < 0 else size for size in tensor.dims]
-        values.append(helper.make_tensor_value_info(names[value.name or ""], number, dims))
+        values.append(helper.make_tensor_value_info(plain(names[value.name or ""]), number, dims))
     return helper.make_model(helper.make_graph([], "edges", values, []))
 
 
@@ -235,5 +236,5 @@ def types_in(done: Done) -> dict[str, tuple[str, Sequence[int | None] | None]]:
     """Data type and shape of each tensor of the model that was written, by name."""
     if done.model is None:
         return {}
-    inferred = onnx.shape_inference.infer_shapes(without(done.model, done.weights.keys()), data_prop=True)
+    inferred = infer(without(done.model, done.weights.keys()))
     return dict(types_of(inferred))

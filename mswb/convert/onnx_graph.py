@@ -31,6 +31,8 @@ class Shared:
     """What the graph and those inside it share: names, constants, and which of them are written."""
 
     names: set[str] = field(default_factory=set)
+    counts: dict[str, int] = field(default_factory=dict)
+    """The next number for each name that was asked for."""
     constants: dict[Any, Value] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
     """Constants that have the name of a weight, and that name."""
@@ -40,9 +42,10 @@ class Shared:
     def name(self, wanted: str) -> str:
         """A name like this one that nothing has yet."""
         base = re.sub(r"[^\w.:/-]", "_", wanted) or "value"
-        name, number = base, 1
+        name, number = base, self.counts.get(base, 1)
         while name in self.names:
             name, number = f"{base}_{number}", number + 1
+        self.counts[base] = number
         self.names.add(name)
         return name
 

@@ -19,6 +19,7 @@ from mswb.convert import sniff, wire
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array, Shape
 from mswb.convert.mindir.reader import as_error, refuse_others
+from mswb.convert.onnx_inference import infer
 from mswb.convert.wire import Damage, Source, Span
 from mswb.findings import MswbError, Where, stop
 
@@ -239,7 +240,7 @@ def every_node(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 def _inferred(proto: ModelProto) -> ModelProto:
     try:
-        return onnx.shape_inference.infer_shapes(proto, strict_mode=False, data_prop=True)
+        return infer(proto)
     except Exception:  # what is not known stays unknown; the checker has spoken already
         return proto
 

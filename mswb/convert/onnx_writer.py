@@ -15,6 +15,7 @@ from onnx import ModelProto, TensorProto
 
 from mswb.convert.mindir.writer import varint
 from mswb.convert.onnx_weights import Weights
+from mswb.files.safety import ordinary_mode, refuse_special
 from mswb.files.wire import BYTES
 from mswb.findings import stop
 
@@ -133,12 +134,14 @@ class _Temporary:
     """A file beside the one that it becomes; gone unless it is moved."""
 
     def __init__(self, path: str, stack: ExitStack) -> None:
+        refuse_special(path)
         folder, name = os.path.split(os.path.abspath(path))
         self.size = 0
         self._path = path
         descriptor, self._temporary = tempfile.mkstemp(dir=folder, prefix=f".{name[:100]}.", suffix=".tmp")
         stack.callback(self._discard)
         self._file = stack.enter_context(os.fdopen(descriptor, "wb"))
+        os.fchmod(descriptor, ordinary_mode())
 
     def put(self, data: bytes) -> None:
         """Add bytes."""

@@ -12,6 +12,7 @@ from onnx import ModelProto, NodeProto
 
 from mswb.convert.graph import Array
 from mswb.convert.onnx_check import needs
+from mswb.convert.onnx_inference import infer
 from mswb.convert.onnx_model import types_of
 
 UNKNOWN = 1 << 16
@@ -62,7 +63,7 @@ def _sizes(proto: ModelProto, given: Mapping[str, Array]) -> dict[str, int]:
             del kind.shape.dim[:]
             kind.shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=size) for size in dims)
     try:
-        fixed = onnx.shape_inference.infer_shapes(fixed, data_prop=True)
+        fixed = infer(fixed)
     except Exception:  # what is not known counts as UNKNOWN
         return {}
     return dict(_bytes(fixed))

@@ -112,6 +112,6 @@ def _error(ours: Array, exact: Array) -> float:
         return 0.0
     with np.errstate(all="ignore"):
         one, other = ours.astype(np.float64), exact.astype(np.float64)
-        error = np.abs(one - other)
+        error = np.asarray(np.abs(one - other))
     error[(one == other) | (np.isnan(one) & np.isnan(other))] = 0.0
     return float(np.nan_to_num(error, nan=np.inf, posinf=np.inf).max())

@@ -24,7 +24,7 @@ from mswb.convert.report_text import (
     word,
 )
 from mswb.files.plain import to_plain
-from mswb.files.safety import UNSAFE, printable, write_atomic
+from mswb.files.safety import UNSAFE, printable, refuse_special, write_atomic
 from mswb.findings import stop
 
 DETAILED = 20
@@ -35,10 +35,14 @@ def check(path: str) -> None:
     """See that a report can be written under this name.
 
     Raises:
-        MswbError: ``report-form``: its suffix names no form.
+        MswbError: ``report-form``: its suffix names no form; ``path-unwritable``: no file can be there.
     """
     if _suffix(path) not in FORMS:
         raise stop("report-form", values={"path": printable(path), "known": ", ".join(FORMS)})
+    refuse_special(path)
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise stop("path-unwritable", values={"path": path, "reason": f"there is no folder {folder}"})
 
 
 def write(report: Report, path: str, lang: str = "en") -> None:

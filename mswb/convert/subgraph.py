@@ -14,6 +14,7 @@ from mswb.convert.facts import plain
 from mswb.convert.graph import NUMBERS, SMALL, Builder, Shape, Value
 from mswb.convert.mindir.schema import REF
 from mswb.convert.onnx_check import free_names
+from mswb.convert.onnx_inference import infer
 from mswb.convert.onnx_model import types_of
 from mswb.convert.onnx_node import Above, OnnxNode, Refused
 
@@ -83,7 +84,7 @@ def inferred(graph: GraphProto, given: Sequence[Value], lowering: Lowering) -> M
     source = lowering.source.proto
     model = ModelProto(ir_version=source.ir_version, graph=whole, opset_import=source.opset_import)
     try:
-        model = onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
+        model = infer(model)
     except Exception:  # what is not known stays unknown
         model.graph.value_info.extend(graph.value_info)
     return model

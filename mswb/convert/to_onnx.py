@@ -77,7 +77,9 @@ def convert(path: str, options: Options = Options()) -> Converted:
     try:
         walk = ToOnnx(path, model, options)
         proto = walk.entry(model.graph)
-    except Refused as refused:
+    except (Refused, RecursionError) as problem:
+        deep = Refused("its tuples or functions lie too deep in one another")
+        refused = problem if isinstance(problem, Refused) else deep
         return Converted(
             path, model, None, {}, tuple(_blocked(path, [_of(plain(model.graph.name or ""), "(graph)", refused)]))
         )

@@ -53,6 +53,24 @@ def decode(data: bytes) -> str:
         return data.decode("utf-8", "backslashreplace")
 
 
+def ordinary_mode() -> int:
+    """The mode that a new file gets when a program just opens it: what the umask leaves of read and write for all."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        umask = next((line.split()[1] for line in file if line.startswith("Umask:")), "022")
+    return 0o666 & ~int(umask, 8)
+
+
+def refuse_special(path: str | os.PathLike[str]) -> None:
+    """See that a file may be put at ``path``: what is there already is none, or an ordinary one.
+
+    Raises:
+        MswbError: ``path-unwritable``: it is a folder, a device, a pipe or a socket, which a rename would replace.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        what = "it is a folder" if os.path.isdir(path) else "it is a device, a pipe or a socket"
+        raise stop("path-unwritable", values={"path": str(path), "reason": what})
+
+
 def write_atomic(path: str | os.PathLike[str], data: bytes | str, mode: int = 0o600) -> None:
     """Replace ``path`` by ``data`` wholly or not at all: temporary file beside it, fsync, rename, fsync of the folder.
 
@@ -60,7 +78,8 @@ def write_atomic(path: str | os.PathLike[str], data: bytes | str, mode: int = 0o
         MswbError: ``path-unwritable``; the old content is untouched.
     """
     target = Path(path)
-    raw = data.encode("utf-8") if isinstance(data, str) else data
+    raw = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
+    refuse_special(target)
     temporary: str | None = None
     try:
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")

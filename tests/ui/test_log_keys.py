@@ -323,9 +323,7 @@ async def test_indexing_is_stopped_and_gone_on_with(tmp_path: Path, monkeypatch:
         await log.until(lambda: log.view.snapshot.built and log.line == 100)
 
 
-async def test_details_asked_for_before_the_lines_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_details_asked_for_before_the_lines_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "a.log", lines(100))
     monkeypatch.setattr(LogModel, "_index", lambda model, cancelled: bool(model._indexing(1, 2)))
     async with shown(folder=tmp_path) as log:

@@ -118,6 +118,8 @@ class _Lift:
         return replace(_bare(node), input=tuple(inputs), at=None)
 
     def _kept(self, node: Node) -> Node:
+        if self._op(node) == "Cast":  # from float32 as well as from half precision, and nothing is lost in between
+            return node
         inputs = tuple(self._narrow(name) for name in node.input)
         return node if inputs == node.input else replace(node, input=inputs, at=None)
 

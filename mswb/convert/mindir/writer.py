@@ -14,6 +14,7 @@ from typing import Any
 
 from mswb.convert.mindir.schema import TABLE, Message, Model
 from mswb.convert.wire import Data, InFile, Source, Span, Spec, open_source
+from mswb.files.safety import ordinary_mode, refuse_special
 from mswb.files.wire import BYTES, FIXED32, FIXED64, VARINT
 from mswb.findings import stop
 
@@ -30,10 +31,12 @@ def write(model: Model, path: str, source: Source | None = None) -> int:
     """
     pieces = encode(model)
     folder = os.path.dirname(os.path.abspath(path))
+    refuse_special(path)
     temporary: str | None = None
     try:
         descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)[:100]}.", suffix=".tmp")
         with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, ordinary_mode())
             for piece in pieces:
                 _copy(piece, source, file.write)
             file.flush()

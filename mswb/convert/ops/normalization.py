@@ -8,6 +8,7 @@ from mswb.convert.graph import Builder, Value, broadcast
 from mswb.convert.onnx_model import dtype_name
 from mswb.convert.onnx_node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes
+from mswb.convert.ops.windows import LARGEST
 
 
 def arithmetic(b: Builder, primitive: str, first: Value, second: Value) -> Value:
@@ -176,6 +177,8 @@ def _rms_normalization(node: OnnxNode, b: Builder) -> Value:
 def _lrn(node: OnnxNode, b: Builder) -> Value:
     """x / (bias + alpha / size * sum of the squares of size channels around)^beta."""
     given, count = node.input(0), int(node.get("size", 1))
+    if not 1 <= count <= LARGEST:
+        raise Refused(f"size {count} is no number of channels that is believed", attribute="size")
     x = b.cast(given, _wide(given.dtype))
     square = arithmetic(b, "Mul", x, x)
     before = (count - 1) // 2

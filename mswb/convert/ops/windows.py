@@ -17,6 +17,8 @@ from mswb.convert.onnx_node import OnnxNode, Refused
 from mswb.convert.ops import sizes
 
 Pairs = tuple[tuple[int, int], ...]
+LARGEST, LONGEST_PAD = 4096, 1 << 20
+"""Elements of a window along one axis, and of a pad, that are believed; a damaged model asks for any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,10 @@ def read(node: OnnxNode, kernel: Sequence[int]) -> Windows:
     flat = (node.get("pads") or [0] * (2 * count)) if auto == "NOTSET" else [0] * (2 * count)
     if not 2 * len(strides) == 2 * len(dilations) == 2 * count == len(flat):
         raise Refused(f"strides, dilations and pads do not fit to a kernel of {count} dimensions", attribute="pads")
+    if max(kernel, default=0) > LARGEST or max(flat, default=0) > LONGEST_PAD:
+        raise Refused(
+            f"windows of up to {max(kernel)} elements, padded by up to {max(flat)}, are more than is believed"
+        )
     if min(flat) < 0:
         raise Refused("pads are negative", attribute="pads")
     pads = tuple((int(flat[at]), int(flat[at + count])) for at in range(count))
