@@ -13,8 +13,8 @@ from mswb.files.safety import printable
 from mswb.findings import Where, language, make
 
 if TYPE_CHECKING:
-    from mswb.convert.fix import Change, Proposal
-    from mswb.convert.verification import Operator
+    from mswb.convert.precision.fix import Change, Proposal
+    from mswb.convert.verify.result import Operator
     from mswb.findings import Finding
 
 WORDS: dict[str, dict[str, str]] = {
@@ -69,8 +69,9 @@ def run(options: Options) -> int:
     Raises:
         MswbError: wrong usage, or a file that can't be read or measured.
     """
-    from mswb.convert import adjust, fix
-    from mswb.convert.verification import Options as Wanted
+    from mswb.convert import adjust
+    from mswb.convert.precision import fix
+    from mswb.convert.verify.result import Options as Wanted
 
     target = options.output_file or beside(options.file)
     if os.path.exists(target) and os.path.samefile(options.file, target):
@@ -98,7 +99,7 @@ def beside(path: str) -> str:
 
 def findings_of(proposal: Proposal) -> list[Finding]:
     """What stays wrong."""
-    from mswb.convert.verify import operator_finding
+    from mswb.convert.verify.conversion import operator_finding
 
     if proposal.solved:
         return []

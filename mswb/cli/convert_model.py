@@ -168,7 +168,7 @@ def check_reports(options: Options, others: Sequence[str]) -> None:
         MswbError: ``report-form``, ``path-unwritable`` or ``usage``.
     """
     from mswb.convert.adjust import usage
-    from mswb.convert.report import check
+    from mswb.convert.verify.report import check
 
     taken = {os.path.realpath(path) for path in (options.input_file, *filter(None, others))}
     for path in options.report:
@@ -180,7 +180,7 @@ def check_reports(options: Options, others: Sequence[str]) -> None:
 
 def write_reports(whole: dict[str, Any], options: Options) -> None:
     """Write the report in each form that is wanted."""
-    from mswb.convert.report import write
+    from mswb.convert.verify.report import write
 
     for path in options.report:
         write(whole, path, language())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mswb.convert.adjust import Overrides, Sizes
     from mswb.convert.graph import Array
     from mswb.convert.onnx_conversion import Done
-    from mswb.convert.precision_errors import Errors
+    from mswb.convert.precision.errors import Errors
 
 ALL = "ALL"
 WORDS: dict[str, dict[str, str]] = {
@@ -106,7 +106,7 @@ def run(options: Options, shapes: Mapping[str, Sizes], overrides: Overrides, fro
 def targets_of(options: Options) -> dict[str, str]:
     """The file of each precision: the one that was named, or beside the model; FILE_fp16.onnx and so on for all."""
     from mswb.convert.onnx_conversion import SUFFIX
-    from mswb.convert.precision import MODES
+    from mswb.convert.precision.modes import MODES
 
     named = options.output_file or f"{os.path.splitext(options.input_file)[0]}{SUFFIX}"
     mode = options.precision_mode.upper()
@@ -118,7 +118,7 @@ def targets_of(options: Options) -> dict[str, str]:
 
 def _measured(done: Sequence[Done], options: Options) -> Errors:
     from mswb.cli.convert_verify import wanted
-    from mswb.convert.precision_errors import measure
+    from mswb.convert.precision.errors import measure
 
     return measure(done, wanted(options))
 
@@ -133,8 +133,8 @@ def _findings(done: Sequence[Done]) -> list[Finding]:
 
 def report(done: Sequence[Done], errors: Errors | None) -> dict[str, Any]:
     """The keys of ``mswb.convert/1``; what a verification would measure is null."""
+    from mswb.convert.onnx.graph import OPSET
     from mswb.convert.onnx_conversion import edges_of
-    from mswb.convert.onnx_graph import OPSET
 
     first = done[0]
     inputs, outputs = edges_of(first)
@@ -199,8 +199,8 @@ def _result(node: NodeProto) -> str:
 
 
 def _show(done: Sequence[Done], errors: Errors | None, options: Options) -> None:
+    from mswb.convert.onnx.graph import OPSET
     from mswb.convert.onnx_conversion import edges_of
-    from mswb.convert.onnx_graph import OPSET
 
     out, words, first = output.console(), WORDS[language()], done[0]
     if not first.ok:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mswb.cli.convert_model import Options as Request
     from mswb.convert.conversion import Done
     from mswb.convert.onnx_conversion import Done as Written
-    from mswb.convert.verification import Operator, Options, Verification
+    from mswb.convert.verify.result import Operator, Options, Verification
 
 MOST = 10
 """Operators in the table."""
@@ -105,7 +105,7 @@ def of_conversion(done: Done, options: Request) -> Verification:
     """
     from dataclasses import replace
 
-    from mswb.convert.verify_written import verify_made
+    from mswb.convert.verify.written import verify_made
 
     asked = done.request
     untouched = asked.layout == "NCHW" and not asked.overrides
@@ -121,7 +121,7 @@ def of_written(done: Written, options: Request) -> Verification:
     """
     from dataclasses import replace
 
-    from mswb.convert.verify_written import verify_written
+    from mswb.convert.verify.written import verify_written
 
     asked = done.request
     return verify_written(asked.target, asked.source, replace(wanted(options), frozen=asked.frozen))
@@ -137,8 +137,8 @@ def compare_files(options: Request, kind: str) -> int:
         MswbError: a file can't be read.
     """
     from mswb.cli.convert_model import write_reports
-    from mswb.convert.verify_alone import verify_alone
-    from mswb.convert.verify_written import verify_pair
+    from mswb.convert.verify.alone import verify_alone
+    from mswb.convert.verify.written import verify_pair
 
     if kind == "onnx":
         found = verify_pair(options.input_file, options.reference, wanted(options))
@@ -163,7 +163,7 @@ def wanted(options: Request) -> Options:
         MswbError: ``interpreter-unusable``: the interpreter that is named is none.
     """
     from mswb.cli.convert_model import tell
-    from mswb.convert.verification import Options as Wanted
+    from mswb.convert.verify.result import Options as Wanted
 
     return Wanted(
         python=interpreter(options.python),
@@ -255,7 +255,7 @@ def verbose_line(one: Operator) -> str:
 
 def last_line(found: Verification) -> str:
     """The verdict: passed, or what failed first, its error and its limit."""
-    from mswb.convert.verify import detail
+    from mswb.convert.verify.conversion import detail
 
     words = WORDS[language()]
     if found.verdict == "passed":

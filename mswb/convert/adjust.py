@@ -15,7 +15,7 @@ from onnx import AttributeProto, ModelProto, NodeProto
 
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array
-from mswb.convert.onnx_model import every_node, type_of
+from mswb.convert.onnx.model import every_node, type_of
 from mswb.findings import MswbError, stop
 
 Overrides = Mapping[str, Mapping[str, Any]]

@@ -15,13 +15,14 @@ from typing import Any
 
 from onnx import ModelProto
 
-from mswb.convert import adjust, layout, precise_weights, to_mindir, wire
+from mswb.convert import adjust, layout, to_mindir, wire
 from mswb.convert.facts import ValueFacts, by_count, plain
 from mswb.convert.graph import Array
 from mswb.convert.mindir import lint, schema
 from mswb.convert.mindir.reader import refuse_others
-from mswb.convert.onnx_check import OLDEST
-from mswb.convert.onnx_model import OnnxModel, every_node, load, type_of
+from mswb.convert.onnx.check import OLDEST
+from mswb.convert.onnx.model import OnnxModel, every_node, load, type_of
+from mswb.convert.precision import weights as precise_weights
 from mswb.findings import Finding, Where, make, stop
 
 SOURCE_SHA256 = "mswb.source_sha256"

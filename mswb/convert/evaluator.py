@@ -14,7 +14,7 @@ from mswb.convert import primitives
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array
 from mswb.convert.mindir import schema
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.node import Refused
 from mswb.convert.program import Call, Choice, Closure, Walk, array_of
 
 STEPS = 100_000

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from mswb.convert import onnx_reader, wire
+from mswb.convert import wire
 from mswb.convert.facts import ModelFacts
 from mswb.convert.mindir import inspect as mindir
 from mswb.convert.mindir.reader import refuse_others
+from mswb.convert.onnx import reader as onnx_reader
 
 
 def inspect(path: str) -> ModelFacts:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Builder, Shape, Value, broadcast
-from mswb.convert.onnx_node import OnnxNode, Refused
+from mswb.convert.onnx.node import OnnxNode, Refused
 
 Ints = Array | Value
 """int64, without dimensions or with one."""

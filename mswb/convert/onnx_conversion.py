@@ -12,16 +12,17 @@ from itertools import islice
 import onnx
 from onnx import ModelProto, helper
 
-from mswb.convert import adjust, layout, precision, to_onnx
+from mswb.convert import adjust, layout, to_onnx
 from mswb.convert.conversion import SOURCE_SHA256, primitives_of, sha256_of, told_edges, told_overrides
 from mswb.convert.facts import ValueFacts, plain
 from mswb.convert.graph import NUMBERS, Array
 from mswb.convert.mindir import lint, schema
 from mswb.convert.mindir.reader import read_file
-from mswb.convert.onnx_inference import infer
-from mswb.convert.onnx_model import OnnxModel, every_node, load, type_of, types_of
-from mswb.convert.onnx_weights import Weights, without
-from mswb.convert.onnx_writer import write
+from mswb.convert.onnx.inference import infer
+from mswb.convert.onnx.model import OnnxModel, every_node, load, type_of, types_of
+from mswb.convert.onnx.weights import Weights, without
+from mswb.convert.onnx.writer import write
+from mswb.convert.precision import modes as precision
 from mswb.convert.to_mindir import kept
 from mswb.findings import Finding, Where, make
 

@@ -17,7 +17,7 @@ from mswb.convert.handed import Handed
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.primitives import known
 from mswb.convert.mindir.reader import held, wanted_bytes
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.node import Refused
 
 MAPPED = 1 << 16
 """Bytes from which on a tensor is mapped; a shorter one is read."""

@@ -13,10 +13,10 @@ from onnx import GraphProto, ModelProto, helper, numpy_helper
 from mswb.convert.facts import plain
 from mswb.convert.graph import NUMBERS, SMALL, Builder, Shape, Value
 from mswb.convert.mindir.schema import REF
-from mswb.convert.onnx_check import free_names
-from mswb.convert.onnx_inference import infer
-from mswb.convert.onnx_model import types_of
-from mswb.convert.onnx_node import Above, OnnxNode, Refused
+from mswb.convert.onnx.check import free_names
+from mswb.convert.onnx.inference import infer
+from mswb.convert.onnx.model import types_of
+from mswb.convert.onnx.node import Above, OnnxNode, Refused
 
 if TYPE_CHECKING:
     from mswb.convert.to_mindir import Lowering

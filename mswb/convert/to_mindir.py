@@ -20,8 +20,8 @@ from mswb.convert.fold import evaluate
 from mswb.convert.graph import NUMBERS, Array, Builder, Shape, Value
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.writer import write
-from mswb.convert.onnx_model import OnnxModel, Prepare, dtype_name, load, type_of
-from mswb.convert.onnx_node import RANDOM, OnnxNode, Refused
+from mswb.convert.onnx.model import OnnxModel, Prepare, dtype_name, load, type_of
+from mswb.convert.onnx.node import RANDOM, OnnxNode, Refused
 from mswb.convert.wire import InFile
 from mswb.findings import Finding
 
@@ -62,7 +62,7 @@ def convert(path: str, options: Options = Options(), prepare: Prepare | None = N
         prepare: changes the model that was read, before its functions are inlined.
 
     Raises:
-        MswbError: the file can't be read; see :func:`mswb.convert.onnx_model.load`.
+        MswbError: the file can't be read; see :func:`mswb.convert.onnx.model.load`.
     """
     return convert_model(load(path, kept(), prepare), options)
 

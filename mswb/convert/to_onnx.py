@@ -19,11 +19,11 @@ from mswb.convert.layout import rename
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.primitives import known
 from mswb.convert.mindir.reader import read_file
-from mswb.convert.onnx_control import Control
-from mswb.convert.onnx_graph import IR_VERSION, OPSET, OnnxBuilder, both, declared
-from mswb.convert.onnx_node import Refused
-from mswb.convert.onnx_weights import LARGE, Stored, Weights, placeholder
-from mswb.convert.onnx_writer import LIMIT, write
+from mswb.convert.onnx.control import Control
+from mswb.convert.onnx.graph import IR_VERSION, OPSET, OnnxBuilder, both, declared
+from mswb.convert.onnx.node import Refused
+from mswb.convert.onnx.weights import LARGE, Stored, Weights, placeholder
+from mswb.convert.onnx.writer import LIMIT, write
 from mswb.convert.program import Call, Choice, Closure, Walk, array_of, noted, numpy_dtype
 from mswb.findings import Finding
 

@@ -63,10 +63,11 @@ def _dd(source: Path, target: Path) -> None:
 @bench
 def verification(context: Context) -> Iterator[Row]:
     """A verification with every operator measured; the starts of both engines are not counted."""
-    from mswb.convert import to_mindir, verify
+    from mswb.convert import to_mindir
     from mswb.convert.engines.mindspore import MindSpore
     from mswb.convert.engines.ort import OnnxRuntime
-    from mswb.convert.verification import Options
+    from mswb.convert.verify import conversion as verify
+    from mswb.convert.verify.result import Options
 
     source, target = str(context.temp / "net.onnx"), str(context.temp / "net.mindir")
     _made(Path(source), context.quick)

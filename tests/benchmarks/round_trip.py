@@ -21,7 +21,7 @@ import onnxruntime
 from mswb.convert import to_mindir, to_onnx
 from mswb.convert.evaluator import Evaluation
 from mswb.convert.mindir.reader import read_file
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.node import Refused
 from mswb.findings import MswbError
 from tests.benchmarks.onnx_suite import ATOL, RTOL, Outcome, cases, differs
 

@@ -14,8 +14,8 @@ from onnx import helper, numpy_helper
 
 from mswb.cli.app import run
 from mswb.convert import conversion, onnx_conversion
-from mswb.convert.verification import Options, Verification
-from mswb.convert.verify_written import verify_made, verify_pair, verify_written
+from mswb.convert.verify.result import Options, Verification
+from mswb.convert.verify.written import verify_made, verify_pair, verify_written
 from tests.unit.convert.models import REAL
 
 pytestmark = [pytest.mark.mindspore, pytest.mark.timeout(900)]

@@ -19,8 +19,8 @@ from mswb.convert import to_mindir, wire
 from mswb.convert.engines.ort import Found, OnnxRuntime
 from mswb.convert.mindir import reader, writer
 from mswb.convert.mindir.schema import Model, Node
-from mswb.convert.verification import Options, Verification
-from mswb.convert.verify import verify_files
+from mswb.convert.verify.conversion import verify_files
+from mswb.convert.verify.result import Options, Verification
 from mswb.findings import MswbError
 
 pytestmark = [pytest.mark.mindspore, pytest.mark.timeout(900)]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from mswb.convert.compare import compare
+from mswb.convert.verify.compare import compare
 
 Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).parents[2]

@@ -16,8 +16,8 @@ from onnx import ModelProto, NodeProto
 import mswb
 from mswb.convert.engines.child import Child
 from mswb.convert.graph import Array
-from mswb.convert.onnx_check import needs
-from mswb.convert.onnx_model import OnnxModel, Weight
+from mswb.convert.onnx.check import needs
+from mswb.convert.onnx.model import OnnxModel, Weight
 
 
 @dataclass(frozen=True, slots=True)

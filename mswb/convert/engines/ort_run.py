@@ -24,7 +24,7 @@ from onnx import ModelProto, NodeProto
 
 from mswb.convert.engines import onnx_ref
 from mswb.convert.graph import NUMBERS, Array
-from mswb.convert.onnx_check import needs
+from mswb.convert.onnx.check import needs
 
 NEWEST_IR = 10
 """The file version that pieces of a model are given: any onnxruntime that knows the operators reads it."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from mswb.convert.graph import Builder, Value
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes
 from mswb.convert.ops.exact import as_float, call, maximum, minimum, select
 from mswb.convert.ops.reduction import extreme_index

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mswb.convert.graph import Builder, Value, broadcast
-from mswb.convert.onnx_model import dtype_name
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.model import dtype_name
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes
 from mswb.convert.ops.linear import matmul
 from mswb.convert.ops.normalization import arithmetic

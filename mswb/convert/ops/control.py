@@ -10,8 +10,8 @@ import numpy as np
 from onnx import GraphProto, numpy_helper
 
 from mswb.convert.graph import Builder, Shape, Value
-from mswb.convert.onnx_model import every_node
-from mswb.convert.onnx_node import RANDOM, OnnxNode, Refused
+from mswb.convert.onnx.model import every_node
+from mswb.convert.onnx.node import RANDOM, OnnxNode, Refused
 from mswb.convert.subgraph import (
     WithLowering,
     arguments,

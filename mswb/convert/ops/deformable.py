@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from mswb.convert.graph import Builder, Value
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes, windows
 from mswb.convert.ops.linear import matmul
 from mswb.convert.ops.normalization import arithmetic

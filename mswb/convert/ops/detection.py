@@ -14,7 +14,7 @@ import numpy as np
 from mswb.convert.arith import Num, arange, concat, num, size, where
 from mswb.convert.graph import Builder, Value
 from mswb.convert.loop import repeat
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 
 _WIDE: Mapping[str, str] = {"float16": "float32", "float32": "float32", "float64": "float64"}
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mswb.convert.graph import Builder, Value, broadcast
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes
 from mswb.convert.ops.linear import matmul
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from mswb.convert.graph import TYPE_IDS, Builder, Value, broadcast
-from mswb.convert.onnx_model import dtype_name
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.model import dtype_name
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 from mswb.convert.ops.exact import call, maximum, minimum, select
 
 __all__ = ["TO_MINDIR", "binary", "broadcast", "fold", "unary"]

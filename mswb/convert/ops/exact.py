@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mswb.convert.graph import Builder, Value, broadcast
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.node import Refused
 
 SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")

@@ -9,7 +9,7 @@ import numpy as np
 from mswb.convert import integers as ints
 from mswb.convert.graph import Builder, Value
 from mswb.convert.integers import Ints
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 
 _GATHERED = 1 << 12
 """Up to so many elements an axis of known size is cut by their places, and not by its ends."""

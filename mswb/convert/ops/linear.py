@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from mswb.convert.graph import Builder, Shape, Value, broadcast
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 
 _SIGNED: Mapping[str, str] = {"uint32": "int64", "uint64": "int64"}
 """What has no kernel and the type in which the same products, cut to its bits, come out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mswb.convert.graph import Builder, Value
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes
 from mswb.convert.ops.normalization import arithmetic
 

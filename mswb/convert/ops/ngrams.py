@@ -8,7 +8,7 @@ import numpy as np
 
 from mswb.convert.arith import Num, arange, num, size
 from mswb.convert.graph import Array, Builder, Value
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 
 
 def _pool(node: OnnxNode) -> Iterator[tuple[Array, Array]]:

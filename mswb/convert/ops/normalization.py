@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mswb.convert.graph import Builder, Value, broadcast
-from mswb.convert.onnx_model import dtype_name
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.model import dtype_name
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes
 from mswb.convert.ops.windows import LARGEST
 

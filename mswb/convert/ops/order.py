@@ -8,7 +8,7 @@ import numpy as np
 
 from mswb.convert import integers as ints
 from mswb.convert.graph import TYPE_IDS, Builder, Value
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 
 _STAND_IN: Mapping[str, str] = {"bool": "int8", "uint16": "int32", "uint32": "int64", "uint64": "int64"}
 """Data types that have no kernel here, and ones whose numbers have the same order."""

@@ -9,7 +9,7 @@ import numpy as np
 from mswb.convert import integers as ints
 from mswb.convert.graph import Builder, Value
 from mswb.convert.integers import Ints
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 
 
 def _edge(b: Builder, places: Ints, size: Ints) -> Ints:

@@ -12,8 +12,8 @@ import numpy as np
 
 from mswb.convert import ops
 from mswb.convert.graph import TYPE_IDS, Builder, Value
-from mswb.convert.onnx_model import dtype_name
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.model import dtype_name
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes
 from mswb.convert.ops.exact import as_float, axis_shape, bounds, call, select
 from mswb.convert.ops.reduction import Axes, reduced

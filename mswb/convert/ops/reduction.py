@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mswb.convert.graph import Builder, Shape, Value
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 from mswb.convert.ops import sizes
 from mswb.convert.ops.exact import as_float, bounds, call, select, working
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mswb.convert import integers as ints
 from mswb.convert.graph import Builder, Value
-from mswb.convert.onnx_node import OnnxNode, Refused
+from mswb.convert.onnx.node import OnnxNode, Refused
 from mswb.convert.ops.control import stacked, widened
 from mswb.convert.ops.shape import pieces, places_of
 from mswb.convert.subgraph import WithLowering

@@ -10,7 +10,7 @@ import numpy as np
 from mswb.convert import integers as ints
 from mswb.convert.graph import TYPE_IDS, Builder, Shape, Value
 from mswb.convert.integers import Ints
-from mswb.convert.onnx_node import Lower, OnnxNode, Refused
+from mswb.convert.onnx.node import Lower, OnnxNode, Refused
 
 
 def _axis_given(b: Builder, node: OnnxNode, rank: int) -> Ints | None:
@@ -254,7 +254,7 @@ def _range(node: OnnxNode, b: Builder) -> Value:
 
 
 def _eye_like(node: OnnxNode, b: Builder) -> Value:
-    from mswb.convert.onnx_model import dtype_name
+    from mswb.convert.onnx.model import dtype_name
 
     value = node.input(0)
     dtype = dtype_name(int(node.get("dtype", 0))) or value.dtype

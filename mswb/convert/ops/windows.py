@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mswb.convert.graph import Builder, Value
-from mswb.convert.onnx_node import OnnxNode, Refused
+from mswb.convert.onnx.node import OnnxNode, Refused
 from mswb.convert.ops import sizes
 
 Pairs = tuple[tuple[int, int], ...]

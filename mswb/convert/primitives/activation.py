@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives.kernels import KERNELS, SINGLE, formula, run, single, where
 from mswb.convert.primitives.operands import number, tensor
 from mswb.convert.primitives.transcendental import erf, expm1, log1p

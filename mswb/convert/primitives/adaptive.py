@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx.graph import OnnxBuilder
 from mswb.convert.primitives.extents import Size, calc, carried, counted, fixed, product, rank_of, reshape, size, sizes
 from mswb.convert.primitives.extents import slices as cut
 from mswb.convert.primitives.extremes import position

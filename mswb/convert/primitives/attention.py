@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives.extents import along, calc, counted, size
 from mswb.convert.primitives.kernels import run, single
 from mswb.convert.primitives.linear import turned

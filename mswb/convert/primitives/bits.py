@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx.graph import OnnxBuilder
 from mswb.convert.primitives.kernels import SIGNED
 from mswb.convert.primitives.operands import arrays, tensor, tensors
 from mswb.convert.program import Call

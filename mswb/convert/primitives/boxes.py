@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx.graph import OnnxBuilder
 from mswb.convert.primitives.indices import part, sizes
 from mswb.convert.primitives.kernels import single
 from mswb.convert.primitives.operands import tensor

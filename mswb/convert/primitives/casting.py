@@ -9,8 +9,8 @@ import numpy as np
 from onnx import numpy_helper
 
 from mswb.convert.graph import TYPE_IDS, Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives.comparison import truth
 from mswb.convert.primitives.kernels import FLOATS, HALVES, SIGNED
 from mswb.convert.primitives.operands import number, tensor

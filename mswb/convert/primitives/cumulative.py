@@ -14,7 +14,7 @@ import numpy as np
 from onnx import helper
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder, declared
+from mswb.convert.onnx.graph import OnnxBuilder, declared
 from mswb.convert.primitives.extents import (
     END,
     along,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx.graph import OnnxBuilder
 from mswb.convert.primitives.kernels import FLOATS, HALVES, INTEGERS, UNSIGNED, run, single, where
 from mswb.convert.primitives.operands import arrays, tensors
 from mswb.convert.primitives.transcendental import floating

@@ -9,8 +9,8 @@ import numpy as np
 from onnx import helper
 
 from mswb.convert.graph import Value
-from mswb.convert.onnx_graph import OnnxBuilder, declared
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder, declared
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives.kernels import INTEGERS, run, where
 from mswb.convert.primitives.operands import arrays, tensors
 from mswb.convert.program import Call

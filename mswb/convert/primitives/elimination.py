@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mswb.convert.graph import Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives.extents import END, rank_of, slices
 from mswb.convert.primitives.extremes import position
 from mswb.convert.primitives.kernels import SINGLE, run, single

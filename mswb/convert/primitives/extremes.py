@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx.graph import OnnxBuilder
 from mswb.convert.primitives.extents import axis_in, converted, dtype_of, rank_of, size, vector
 from mswb.convert.primitives.kernels import FLOATS, run, where, working
 from mswb.convert.primitives.operands import tensor

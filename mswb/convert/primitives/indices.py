@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value, broadcast
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.program import Call
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives import extents as at
 from mswb.convert.primitives.operands import common_dtype, number, tensor
 from mswb.convert.program import Call, numpy_dtype

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mswb.convert.graph import Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.program import Call
 
 SIGNED = ("int8", "int16", "int32", "int64")

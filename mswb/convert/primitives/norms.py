@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx.graph import OnnxBuilder
 from mswb.convert.primitives.extents import dtype_of
 from mswb.convert.primitives.kernels import HALVES, run, single
 from mswb.convert.primitives.operands import number, tensor

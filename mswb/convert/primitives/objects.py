@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mswb.convert.graph import Value
-from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx.graph import OnnxBuilder
 from mswb.convert.primitives import extents as at
 from mswb.convert.program import Call
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import TYPE_IDS, Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives import sliding
 from mswb.convert.primitives.extents import Size, calc, product, size, sizes, vector
 from mswb.convert.primitives.extents import reshape as resized

@@ -9,8 +9,8 @@ import numpy as np
 from onnx import numpy_helper
 
 from mswb.convert.graph import Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives.casting import dtype_of
 from mswb.convert.primitives.extents import vector
 from mswb.convert.primitives.kernels import FLOATS, HALVES, run

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives import division
 from mswb.convert.primitives.casting import as_number, cast_to, dtype_of
 from mswb.convert.primitives.comparison import truth

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives.windows import Pads, Window
 
 

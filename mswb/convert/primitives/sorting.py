@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import TYPE_IDS, Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives.indices import axis_of, integer, places, rank, sizes
 from mswb.convert.primitives.kernels import run, working
 from mswb.convert.primitives.operands import common_dtype, tensor

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mswb.convert.graph import Array, Value
-from mswb.convert.onnx_graph import OnnxBuilder
+from mswb.convert.onnx.graph import OnnxBuilder
 from mswb.convert.primitives.kernels import formula, run, where
 from mswb.convert.primitives.operands import arrays, tensor, tensors
 from mswb.convert.program import Call

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mswb.convert.graph import Value
-from mswb.convert.onnx_graph import OnnxBuilder
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives.extents import calc, fixed, size, vector
 from mswb.convert.primitives.kernels import working
 from mswb.convert.program import Call

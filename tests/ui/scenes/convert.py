@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mswb.convert.sides import Call, Sides
+from mswb.convert.verify.sides import Call, Sides
 from mswb.findings import Finding, Where, make
 from mswb.flows.convert_job import Step, finding_of
 from mswb.ui.panes.convert.mend import MendScreen

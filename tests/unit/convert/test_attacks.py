@@ -19,8 +19,8 @@ from mswb.convert.fold import evaluate as fold
 from mswb.convert.graph import Builder
 from mswb.convert.mindir.reader import read_file
 from mswb.convert.mindir.writer import write
-from mswb.convert.onnx_inference import infer
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.inference import infer
+from mswb.convert.onnx.node import Refused
 from tests.unit.convert.models import REAL, changed, with_nodes
 from tests.unit.convert.onnx_models import model_of, saved, small
 from tests.unit.convert.test_program import whole

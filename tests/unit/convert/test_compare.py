@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from mswb.convert import compare as module
-from mswb.convert.compare import LIMITS, compare
+from mswb.convert.verify import compare as module
+from mswb.convert.verify.compare import LIMITS, compare
 
 FLOATS = st.floats(-1e6, 1e6, width=32)
 

@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 from mswb.cli.app import run
-from mswb.convert import fix, numbers
 from mswb.convert.evaluator import evaluate
 from mswb.convert.graph import TYPE_IDS, Builder, Value
-from mswb.convert.half import limits_alone, range_of
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.lift import lift
 from mswb.convert.mindir.lint import lint
 from mswb.convert.mindir.reader import read_file
 from mswb.convert.mindir.writer import write
-from mswb.convert.verification import Options
-from mswb.convert.verify_alone import verify_alone
+from mswb.convert.precision import fix
+from mswb.convert.precision.half import limits_alone, range_of
+from mswb.convert.verify import numbers
+from mswb.convert.verify.alone import verify_alone
+from mswb.convert.verify.result import Options
 
 HALF = TYPE_IDS["float16"]
 

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from mswb.convert.inputs import declared, from_file, random, sizes
+from mswb.convert.verify.inputs import declared, from_file, random, sizes
 from mswb.findings import MswbError
 
 

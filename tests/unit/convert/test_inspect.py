@@ -79,7 +79,7 @@ def test_onnx_with_weights_elsewhere(tmp_path: Path) -> None:
 
 
 def test_the_data_types_are_those_of_onnx() -> None:
-    from mswb.convert.onnx_reader import DTYPES
+    from mswb.convert.onnx.reader import DTYPES
 
     for number, name in enumerate(DTYPES[1:], 1):
         proto = TensorProto.DataType.Name(number).lower()

@@ -11,8 +11,8 @@ import pytest
 from onnx import ModelProto, helper, numpy_helper
 
 from mswb.convert import to_onnx
-from mswb.convert.onnx_weights import PIECE, Stored, placeholder
-from mswb.convert.onnx_writer import ALIGNED, write
+from mswb.convert.onnx.weights import PIECE, Stored, placeholder
+from mswb.convert.onnx.writer import ALIGNED, write
 from mswb.findings import MswbError
 from tests.unit.convert.models import REAL
 from tests.unit.convert.onnx_running import outputs_of

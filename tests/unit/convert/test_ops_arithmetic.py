@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mswb.convert import to_mindir
 from mswb.convert.graph import Builder, broadcast
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.node import Refused
 from mswb.convert.ops.exact import EVERY, RIGHT, call, working
 
 SIZES = st.lists(st.sampled_from([1, 2, 3]), max_size=4)

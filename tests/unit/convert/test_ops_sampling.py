@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 
 from mswb.convert import ops
 from mswb.convert.graph import Array, Builder, Value
-from mswb.convert.onnx_node import OnnxNode, Refused
+from mswb.convert.onnx.node import OnnxNode, Refused
 
 FORMS = settings(max_examples=40, deadline=None)
 WAYS = ["half_pixel", "asymmetric", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "tf_crop_and_resize"]

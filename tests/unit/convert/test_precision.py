@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from mswb.convert import precision
-from mswb.convert.onnx_weights import Stored, placeholder, without
-from mswb.convert.precision import MODES
+from mswb.convert.onnx.weights import Stored, placeholder, without
+from mswb.convert.precision import modes as precision
+from mswb.convert.precision.modes import MODES
 from tests.unit.convert.onnx_models import model_of
 from tests.unit.convert.onnx_running import outputs_of
 

@@ -17,7 +17,7 @@ from mswb.convert import primitives, to_onnx
 from mswb.convert.evaluator import evaluate
 from mswb.convert.graph import TYPE_IDS, Builder, Value
 from mswb.convert.mindir.reader import read_file
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives.kernels import FLOATS, INTEGERS, KERNELS, working
 from tests.unit.convert.primitive_models import agree, call, run_onnx, same, written
 

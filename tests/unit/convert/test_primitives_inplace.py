@@ -15,7 +15,7 @@ from mswb.convert.graph import NUMBERS, Builder, Value
 from mswb.convert.mindir.reader import read_file
 from mswb.convert.mindir.schema import Model, Tensor
 from mswb.convert.mindir.writer import write
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.node import Refused
 from tests.unit.convert.primitive_models import agree, run_onnx, same, written
 
 WRITES = {"side_effect_mem": True}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.node import Refused
 from mswb.convert.primitives import table
 from mswb.convert.program import Call
 from tests.unit.convert.primitive_models import agree

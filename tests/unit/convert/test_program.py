@@ -17,7 +17,7 @@ from mswb.convert.graph import Builder, Value
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.reader import read_file
 from mswb.convert.mindir.writer import write
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.node import Refused
 from mswb.convert.program import title, value_of
 from tests.unit.convert.models import REAL, with_graph, with_nodes
 from tests.unit.convert.onnx_models import model_of, saved

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mswb.cli.app import run
-from mswb.convert.report import as_json, as_markdown, write
-from mswb.convert.report_html import as_html
-from mswb.convert.report_text import cells, share, worst_scaled
+from mswb.convert.verify.report import as_json, as_markdown, write
+from mswb.convert.verify.report_html import as_html
+from mswb.convert.verify.report_text import cells, share, worst_scaled
 from mswb.findings import MswbError
 from tests.unit.cli.test_convert import SCHEMA
 from tests.unit.convert.onnx_models import model_of, saved

@@ -9,7 +9,7 @@ import pytest
 
 from mswb.cli.app import run
 from mswb.convert import to_mindir
-from mswb.convert.sides import Models
+from mswb.convert.verify.sides import Models
 from mswb.findings import MswbError
 from tests.unit.convert.models import REAL
 from tests.unit.convert.onnx_models import model_of, saved

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from mswb.convert import tensor_stats as module
-from mswb.convert.compare import compare
-from mswb.convert.tensor_stats import Counter, Errors, statistics
+from mswb.convert.verify import tensor_stats as module
+from mswb.convert.verify.compare import compare
+from mswb.convert.verify.tensor_stats import Counter, Errors, statistics
 
 Numbers = np.ndarray[Any, Any]
 

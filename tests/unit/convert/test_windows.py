@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mswb.convert.onnx_node import OnnxNode, Refused
+from mswb.convert.onnx.node import OnnxNode, Refused
 from mswb.convert.ops import einsum, windows
 
 SMALL = st.integers(1, 4)

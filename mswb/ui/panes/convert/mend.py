@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
-from mswb.convert.report_text import error_text
+from mswb.convert.verify.report_text import error_text
 from mswb.files.safety import printable
 from mswb.ui import keymap
 from mswb.ui.panes.convert.words import word

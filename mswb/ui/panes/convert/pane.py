@@ -33,7 +33,7 @@ from mswb.ui.tasks import Task, Ticket
 if TYPE_CHECKING:  # they are loaded when a model is looked at
     from mswb.convert.facts import ModelFacts
     from mswb.convert.mindir.lint import Lint
-    from mswb.convert.sides import Models, Sides
+    from mswb.convert.verify.sides import Models, Sides
     from mswb.flows.convert_job import Outcome
     from mswb.ui.screens.convert_form.screen import Asked
 
@@ -380,7 +380,7 @@ class ConvertPane(InventoryPane):
         known = self._models
 
         def look(_: object) -> Sides:
-            from mswb.convert.sides import Models
+            from mswb.convert.verify.sides import Models
 
             return known.setdefault(number, Models(*work.models)).of(str(one["node"]), output)
 
@@ -422,7 +422,7 @@ def _with_seed(work: Work, seed: str) -> tuple[str, ...]:
 
 
 def _write(work: Work, path: str) -> str:
-    from mswb.convert.report import write
+    from mswb.convert.verify.report import write
 
     write(work.report or {}, path, language())
     return path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
-from mswb.convert.report_text import error_text, histogram, shape_text, statistics
+from mswb.convert.verify.report_text import error_text, histogram, shape_text, statistics
 from mswb.files.safety import printable
 from mswb.findings import Finding, language
 from mswb.ui.glyphs import bar, glyph
@@ -18,7 +18,7 @@ from mswb.ui.widgets.lines import Line, wrap
 from mswb.ui.widgets.table.units import bytes_text, seconds_text
 
 if TYPE_CHECKING:
-    from mswb.convert.sides import Call
+    from mswb.convert.verify.sides import Call
 
 SIGNS: Mapping[str, tuple[str, str]] = {
     "running": ("starting", "accent"),

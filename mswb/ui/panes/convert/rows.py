@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mswb.convert.report_text import error_text, shape_text, worst_scaled
+from mswb.convert.verify.report_text import error_text, shape_text, worst_scaled
 from mswb.files.safety import printable
 from mswb.findings import Finding
 from mswb.ui.glyphs import glyph

@@ -13,11 +13,11 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
-from mswb.convert import precision_ops as ops
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array
-from mswb.convert.onnx_weights import Weights, parts, without
-from mswb.convert.precision_graph import FRACTIONS, HALF, Formals, Rewriter, has_graphs
+from mswb.convert.onnx.weights import Weights, parts, without
+from mswb.convert.precision import operators as ops
+from mswb.convert.precision.graph import FRACTIONS, HALF, Formals, Rewriter, has_graphs
 from mswb.findings import Finding, Where, make
 
 MODES = ("FP32", "FP16", "MIXED")

@@ -15,7 +15,7 @@ from onnx import GraphProto, ModelProto
 
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array
-from mswb.convert.onnx_model import dtype_name
+from mswb.convert.onnx.model import dtype_name
 from mswb.findings import Where, stop
 
 OPEN = "?"

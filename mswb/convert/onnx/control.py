@@ -12,8 +12,8 @@ from onnx import helper, numpy_helper
 from mswb.convert.graph import Value
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.schema import REF
-from mswb.convert.onnx_graph import OnnxBuilder, declared
-from mswb.convert.onnx_node import Refused
+from mswb.convert.onnx.graph import OnnxBuilder, declared
+from mswb.convert.onnx.node import Refused
 from mswb.convert.program import Choice, Closure
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from onnx import NodeProto, helper
 
 from mswb.convert.facts import plain
 from mswb.convert.graph import Shape
-from mswb.convert.onnx_model import OnnxModel
+from mswb.convert.onnx.model import OnnxModel
 from mswb.findings import Where, stop
 
 Rule = Callable[["dict[str, int]", Shape, Shape], str]

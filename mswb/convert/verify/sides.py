@@ -78,7 +78,7 @@ class Models:
 
     @cached_property
     def _source(self) -> Any:
-        from mswb.convert.onnx_model import load
+        from mswb.convert.onnx.model import load
         from mswb.convert.to_mindir import kept
 
         return load(self._onnx_path, kept())
@@ -110,7 +110,7 @@ class Models:
     @cached_property
     def _names(self) -> Mapping[str, str]:
         """MindIR name of each ONNX tensor."""
-        from mswb.convert.numbers import paired, target
+        from mswb.convert.verify.numbers import paired, target
 
         if not self._mindir_path:
             return {}

@@ -10,8 +10,8 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from mswb.convert.report_html import as_html
-from mswb.convert.report_text import (
+from mswb.convert.verify.report_html import as_html
+from mswb.convert.verify.report_text import (
     COLUMNS,
     MEASURES,
     Operator,

@@ -11,9 +11,9 @@ import onnx
 from onnx import ModelProto, NodeProto
 
 from mswb.convert.graph import Array
-from mswb.convert.onnx_check import needs
-from mswb.convert.onnx_inference import infer
-from mswb.convert.onnx_model import types_of
+from mswb.convert.onnx.check import needs
+from mswb.convert.onnx.inference import infer
+from mswb.convert.onnx.model import types_of
 
 UNKNOWN = 1 << 16
 """Bytes that a result of unknown size is taken for."""

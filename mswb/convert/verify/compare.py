@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mswb.convert.graph import Array
-from mswb.convert.tensor_stats import PIECE, Counter, Errors
+from mswb.convert.verify.tensor_stats import PIECE, Counter, Errors
 
 __all__ = ["LIMITS", "PIECE", "Comparison", "Limits", "compare"]
 NEAR = 1e-3

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from onnx import ModelProto, TensorProto
 
 from mswb.convert.mindir.writer import varint
-from mswb.convert.onnx_weights import Weights
+from mswb.convert.onnx.weights import Weights
 from mswb.files.safety import ordinary_mode, refuse_special
 from mswb.files.wire import BYTES
 from mswb.findings import stop

@@ -10,20 +10,27 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from mswb.convert import inputs as given
 from mswb.convert import to_onnx
 from mswb.convert.engines.child import EngineError
 from mswb.convert.engines.converted import Converted
 from mswb.convert.engines.mindspore import MindSpore
-from mswb.convert.exactness import Measured, measure
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array
-from mswb.convert.half import HALVES, Range
 from mswb.convert.mindir import schema
-from mswb.convert.numbers import Target, target
-from mswb.convert.onnx_node import Refused
-from mswb.convert.verification import FAILED, NOT_COMPARED, Operator, Options, Output, Verification, worst_of
-from mswb.convert.verify import TOLD, engine_finding, layered, operator_finding, output_finding, without_numbers
+from mswb.convert.onnx.node import Refused
+from mswb.convert.precision.half import HALVES, Range
+from mswb.convert.verify import inputs as given
+from mswb.convert.verify.conversion import (
+    TOLD,
+    engine_finding,
+    layered,
+    operator_finding,
+    output_finding,
+    without_numbers,
+)
+from mswb.convert.verify.exactness import Measured, measure
+from mswb.convert.verify.numbers import Target, target
+from mswb.convert.verify.result import FAILED, NOT_COMPARED, Operator, Options, Output, Verification, worst_of
 from mswb.findings import Finding, Where, make, stop
 
 EVALUATOR = "mswb's own evaluation in double precision"

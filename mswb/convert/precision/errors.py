@@ -9,18 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from mswb.convert import inputs as given
 from mswb.convert.engines.child import EngineError
 from mswb.convert.engines.mindspore import MindSpore
 from mswb.convert.engines.ort import OnnxRuntime
 from mswb.convert.evaluator import evaluate
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array
+from mswb.convert.onnx.node import Refused
 from mswb.convert.onnx_conversion import Done, with_frozen
-from mswb.convert.onnx_node import Refused
-from mswb.convert.verification import Options
-from mswb.convert.verify import tells, tried
-from mswb.convert.verify_alone import EVALUATOR
+from mswb.convert.verify import inputs as given
+from mswb.convert.verify.alone import EVALUATOR
+from mswb.convert.verify.conversion import tells, tried
+from mswb.convert.verify.result import Options
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """A MindIR model against exact arithmetic: every operator's result, and the same in double precision.
 
-As in :mod:`mswb.convert.numbers` each operator is measured alone, on exact inputs that are rounded only to the data
-type that it takes, and in the model's own chain. Here the reference is the model itself, so what it loses by its data
-types shows: a Softmax in half precision is as wrong as its inputs are coarse.
+As in :mod:`mswb.convert.verify.numbers` each operator is measured alone, on exact inputs that are rounded only to the
+data type that it takes, and in the model's own chain. Here the reference is the model itself, so what it loses by its
+data types shows: a Softmax in half precision is as wrong as its inputs are coarse.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from mswb.convert.compare import LIMITS, Comparison, Limits, compare_wide
 from mswb.convert.engines.child import EngineError
 from mswb.convert.evaluator import Evaluation
 from mswb.convert.facts import plain
 from mswb.convert.graph import NUMBERS, Array
-from mswb.convert.half import HALVES, MOVERS, SENSITIVE, Range, coarsest, limits_alone, range_of
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.cut import cut
-from mswb.convert.numbers import RANDOM, TRIES, Target
-from mswb.convert.pieces import Store
+from mswb.convert.precision.half import HALVES, MOVERS, SENSITIVE, Range, coarsest, limits_alone, range_of
 from mswb.convert.program import noted, numpy_dtype, title
-from mswb.convert.tensor_stats import statistics
-from mswb.convert.verification import FAILED, INHERITED, NOT_COMPARED, PASSED, Operator, Options
+from mswb.convert.verify.compare import LIMITS, Comparison, Limits, compare_wide
+from mswb.convert.verify.numbers import RANDOM, TRIES, Target
+from mswb.convert.verify.pieces import Store
+from mswb.convert.verify.result import FAILED, INHERITED, NOT_COMPARED, PASSED, Operator, Options
+from mswb.convert.verify.tensor_stats import statistics
 
 _WIRING = frozenset({"Depend", "Load", "MakeList", "MakeTuple", "Partial", "Return", "Switch", "UpdateState"})
 """Operators that compute nothing; what reads them reads what they hand on."""

@@ -19,7 +19,7 @@ from mswb.convert import sniff, wire
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array, Shape
 from mswb.convert.mindir.reader import as_error, refuse_others
-from mswb.convert.onnx_inference import infer
+from mswb.convert.onnx.inference import infer
 from mswb.convert.wire import Damage, Source, Span
 from mswb.findings import MswbError, Where, stop
 
@@ -85,7 +85,8 @@ def load(path: str, keep: Iterable[tuple[str, str]] = (), prepare: Prepare | Non
             ``duplicate-tensor``, ``external-data-missing``, ``external-data-escape``, ``onnx-invalid`` or
             ``model-shape-mismatch``.
     """
-    from mswb.convert import onnx_check, onnx_shapes
+    from mswb.convert.onnx import check as onnx_check
+    from mswb.convert.onnx import shapes as onnx_shapes
 
     with wire.open_source(path) as source:
         refuse_others(source, "onnx")
@@ -192,8 +193,8 @@ def _as_input(weight: Weight) -> bytes:
 
 def _weight(source: Source, at: wire.Field) -> Weight | None:
     """The initializer in this field, if it is a large one whose bytes lie raw in a file."""
-    from mswb.convert import external
-    from mswb.convert.onnx_reader import TABLE, Record
+    from mswb.convert.onnx import external
+    from mswb.convert.onnx.reader import TABLE, Record
 
     tensor = wire.decode(source, Span(at.start, at.end), "Tensor", TABLE, dict.fromkeys(TABLE, Record))
     number = int(tensor.data_type or 0)

@@ -16,7 +16,7 @@ from onnx import GraphProto, NodeProto, TypeProto, helper, numpy_helper
 
 from mswb.convert.fold import evaluate
 from mswb.convert.graph import NUMBERS, Array, Shape, Value
-from mswb.convert.onnx_node import RANDOM
+from mswb.convert.onnx.node import RANDOM
 
 OPSET = 21
 """What is written: the newest that every common runtime of the last years loads, and old enough for GPUs' parsers."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mswb.convert.compare import Comparison
 from mswb.convert.graph import Array
-from mswb.convert.tensor_stats import Statistics
+from mswb.convert.verify.compare import Comparison
+from mswb.convert.verify.tensor_stats import Statistics
 from mswb.findings import Finding
 
 Shape = tuple[int, ...]

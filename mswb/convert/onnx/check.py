@@ -11,7 +11,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from mswb.convert.facts import plain
-from mswb.convert.onnx_model import every_node, twice
+from mswb.convert.onnx.model import every_node, twice
 from mswb.findings import Where, stop
 
 OLDEST = 7

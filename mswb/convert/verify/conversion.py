@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from mswb.convert import inputs as given
-from mswb.convert.compare import PIECE, Comparison, compare
 from mswb.convert.engines.child import EngineError
 from mswb.convert.engines.mindspore import MindSpore
 from mswb.convert.engines.onnx_ref import TITLE as EVALUATOR
@@ -21,11 +19,13 @@ from mswb.convert.facts import plain
 from mswb.convert.graph import Array
 from mswb.convert.mindir import lint, schema
 from mswb.convert.mindir.reader import held, read_file
-from mswb.convert.numbers import RANDOM, Numbers, paired, target
+from mswb.convert.onnx.model import OnnxModel, load
 from mswb.convert.onnx_conversion import with_frozen
-from mswb.convert.onnx_model import OnnxModel, load
 from mswb.convert.to_mindir import kept
-from mswb.convert.verification import (
+from mswb.convert.verify import inputs as given
+from mswb.convert.verify.compare import PIECE, Comparison, compare
+from mswb.convert.verify.numbers import RANDOM, Numbers, paired, target
+from mswb.convert.verify.result import (
     FAILED,
     LAYERS,
     NOT_COMPARED,

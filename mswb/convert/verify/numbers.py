@@ -17,7 +17,6 @@ import numpy as np
 from onnx import NodeProto
 
 from mswb.convert import wire
-from mswb.convert.compare import LIMITS, Comparison, compare
 from mswb.convert.engines.child import EngineError
 from mswb.convert.engines.mindspore import MindSpore
 from mswb.convert.engines.ort import OnnxRuntime
@@ -27,13 +26,14 @@ from mswb.convert.mindir import schema
 from mswb.convert.mindir.cut import Piece, cut, producers
 from mswb.convert.mindir.reader import held, read
 from mswb.convert.mindir.writer import write
-from mswb.convert.onnx_check import needs
-from mswb.convert.onnx_model import OnnxModel
-from mswb.convert.pieces import Run, Store, runs
+from mswb.convert.onnx.check import needs
+from mswb.convert.onnx.model import OnnxModel
 from mswb.convert.program import numpy_dtype
-from mswb.convert.tensor_stats import statistics
 from mswb.convert.to_onnx import NODE_MAP, names_told
-from mswb.convert.verification import FAILED, INHERITED, NOT_COMPARED, PASSED, Operator, Options
+from mswb.convert.verify.compare import LIMITS, Comparison, compare
+from mswb.convert.verify.pieces import Run, Store, runs
+from mswb.convert.verify.result import FAILED, INHERITED, NOT_COMPARED, PASSED, Operator, Options
+from mswb.convert.verify.tensor_stats import statistics
 from mswb.convert.wire import InFile
 
 RANDOM = frozenset(

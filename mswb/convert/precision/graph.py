@@ -9,8 +9,8 @@ from typing import Any
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from mswb.convert.onnx_check import free_names
-from mswb.convert.onnx_weights import Stored, Weights, converted, placeholder
+from mswb.convert.onnx.check import free_names
+from mswb.convert.onnx.weights import Stored, Weights, converted, placeholder
 from mswb.convert.to_onnx import NODE_MAP
 
 SINGLE, HALF = int(TensorProto.FLOAT), int(TensorProto.FLOAT16)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from onnx import ModelProto
 
-from mswb.convert import precision
-from mswb.convert.onnx_model import OnnxModel, Weight, changed
-from mswb.convert.onnx_weights import Stored, placeholder, without
+from mswb.convert.onnx.model import OnnxModel, Weight, changed
+from mswb.convert.onnx.weights import Stored, placeholder, without
+from mswb.convert.precision import modes as precision
 from mswb.convert.wire import Span
 from mswb.findings import Finding
 

@@ -15,17 +15,17 @@ from tempfile import TemporaryDirectory
 from mswb.convert.engines.child import EngineError
 from mswb.convert.engines.converted import Converted
 from mswb.convert.engines.mindspore import MindSpore
-from mswb.convert.exactness import Measured, measure
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array
-from mswb.convert.half import HALVES, MOVERS
 from mswb.convert.mindir import schema
 from mswb.convert.mindir.lift import lift
 from mswb.convert.mindir.writer import write
-from mswb.convert.numbers import Target, target
-from mswb.convert.onnx_node import Refused
-from mswb.convert.verification import FAILED, NOT_COMPARED, PASSED, Operator, Options
-from mswb.convert.verify_alone import cases_of
+from mswb.convert.onnx.node import Refused
+from mswb.convert.precision.half import HALVES, MOVERS
+from mswb.convert.verify.alone import cases_of
+from mswb.convert.verify.exactness import Measured, measure
+from mswb.convert.verify.numbers import Target, target
+from mswb.convert.verify.result import FAILED, NOT_COMPARED, PASSED, Operator, Options
 from mswb.convert.wire import open_source
 from mswb.findings import Where, stop
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from mswb.convert.report_text import (
+from mswb.convert.verify.report_text import (
     COLUMNS,
     MEASURES,
     Operator,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mswb.convert.compare import LIMITS, PIECE, Limits
 from mswb.convert.graph import Array
+from mswb.convert.verify.compare import LIMITS, PIECE, Limits
 
 LARGEST = 65504.0
 """The largest number of float16."""

@@ -16,25 +16,42 @@ import numpy as np
 import onnx
 from onnx import NodeProto
 
-from mswb.convert import inputs as given
 from mswb.convert import to_onnx
-from mswb.convert.compare import LIMITS, Comparison, compare, compare_wide
 from mswb.convert.engines.child import EngineError
 from mswb.convert.engines.ort import OnnxRuntime
 from mswb.convert.evaluator import Evaluation
 from mswb.convert.facts import plain
 from mswb.convert.graph import Array
-from mswb.convert.numbers import RANDOM, Target, paired, target
+from mswb.convert.onnx.model import OnnxModel, load, types_of
+from mswb.convert.onnx.node import Refused
+from mswb.convert.onnx.weights import without
 from mswb.convert.onnx_conversion import with_frozen
-from mswb.convert.onnx_model import OnnxModel, load, types_of
-from mswb.convert.onnx_node import Refused
-from mswb.convert.onnx_weights import without
-from mswb.convert.pieces import Store, runs
-from mswb.convert.tensor_stats import statistics
 from mswb.convert.to_mindir import kept
-from mswb.convert.verification import FAILED, INHERITED, NOT_COMPARED, Operator, Options, Output, Verification, worst_of
-from mswb.convert.verify import TOLD, layered, operator_finding, output_finding, tried, verify, without_numbers
-from mswb.convert.verify_alone import EVALUATOR
+from mswb.convert.verify import inputs as given
+from mswb.convert.verify.alone import EVALUATOR
+from mswb.convert.verify.compare import LIMITS, Comparison, compare, compare_wide
+from mswb.convert.verify.conversion import (
+    TOLD,
+    layered,
+    operator_finding,
+    output_finding,
+    tried,
+    verify,
+    without_numbers,
+)
+from mswb.convert.verify.numbers import RANDOM, Target, paired, target
+from mswb.convert.verify.pieces import Store, runs
+from mswb.convert.verify.result import (
+    FAILED,
+    INHERITED,
+    NOT_COMPARED,
+    Operator,
+    Options,
+    Output,
+    Verification,
+    worst_of,
+)
+from mswb.convert.verify.tensor_stats import statistics
 from mswb.findings import Finding, Where, make, stop
 
 HALVES = ("bfloat16", "float16")

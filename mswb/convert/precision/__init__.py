@@ -1,0 +1,1 @@
+"""Half precision: models written in it, what it loses, and how that is mended."""
