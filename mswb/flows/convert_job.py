@@ -102,7 +102,7 @@ def _interrupt() -> None:
     """When this program ends nobody reads what they write: the threads that would end them end with it."""
     for process in tuple(_running):
         with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
 
 
 def _environ() -> dict[str, str]:
@@ -129,11 +129,11 @@ def _follow(steps: int, told: Callable[[Step], None], cancelled: Callable[[], bo
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt it, so that it takes its files away; kill it when it does not end."""
+    """End it, so that it takes its files away; kill it when it does not. SIGINT may be ignored, as behind nohup."""
     if process.poll() is not None:
         return
     with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
     until = time.monotonic() + GRACE_S
     try:
         process.wait(max(0.0, until - time.monotonic()))

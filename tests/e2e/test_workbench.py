@@ -56,6 +56,7 @@ def test_a_hang_is_stopped_and_located(workspace: Workspace, hand: str) -> None:
         log = workspace.log_dir() / "latest" / "worker_1.log"
         wait_until(lambda: time.time() - log.stat().st_mtime > SILENCE_S, LONG)  # no pause, but a hang
         desk.see_row("▲ no progress any more: rank 1")
+        desk.see("o To the line")  # the keys at the bottom move when that is found
         _ = desk.type("x") if hand == "keys" else desk.click("x Stop")
         desk.see("n, Esc: no")
         assert "with its 3 processes?" in desk.text

@@ -32,8 +32,9 @@ their later spellings, and the reductions: their results are judged as float32 i
 
 
 MOVERS = frozenset(
-    {"Add", "BiasAdd", "BroadcastTo", "Cast", "Concat", "ExpandDims", "Flatten", "Mul", "Muls", "Reshape", "Squeeze",
-     "Split", "Transpose", "View"}
+    {"Abs", "Add", "BiasAdd", "BroadcastTo", "Cast", "Concat", "ExpandDims", "Flatten", "Gather", "MaxPool", "Mul",
+     "Muls", "Neg", "PadV3", "ReLU", "Reshape", "Select", "Split", "Squeeze", "StridedSlice", "Tile", "Transpose",
+     "View"}
 )  # fmt: skip
 """Operators through which the coarseness of an input reaches what reads them: a number stays what it was rounded to."""
 

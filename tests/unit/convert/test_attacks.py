@@ -163,6 +163,7 @@ def test_a_chain_of_twenty_thousand_nodes_is_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_unwinds(number: signal.Signals) -> None:
     steps: list[str] = []
+    outer = signal.signal(number, signal.SIG_DFL)  # behind nohup it is ignored, and stays so
     before = signal.getsignal(number)
     with pytest.raises(Ended) as ended, cleaned_up():
         try:
@@ -170,3 +171,4 @@ def test_a_signal_that_ends_unwinds(number: signal.Signals) -> None:
         finally:
             steps.append("cleaned up")
     assert steps == ["cleaned up"] and ended.value.exit_code == 128 + number and signal.getsignal(number) == before
+    signal.signal(number, outer)

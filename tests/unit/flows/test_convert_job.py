@@ -39,7 +39,7 @@ SLEEPS = 'import os, sys, time; os.write(int(sys.argv[-1]), b\'{"step": "start",
 
 
 @pytest.mark.parametrize(
-    ("deaf", "code"), [("", -signal.SIGINT), ("signal.signal(2, signal.SIG_IGN); ", -signal.SIGKILL)]
+    ("deaf", "code"), [("", -signal.SIGTERM), ("signal.signal(15, signal.SIG_IGN); ", -signal.SIGKILL)]
 )
 def test_a_cancelled_one_is_interrupted_else_killed(
     deaf: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -53,7 +53,7 @@ def test_a_cancelled_one_is_interrupted_else_killed(
 
     monkeypatch.setattr(convert_job, "_end", noted)
     monkeypatch.setattr(convert_job, "GRACE_S", 0.3 if deaf else 20.0)
-    quiet = "import signal; signal.signal(2, signal.SIG_DFL); "
+    quiet = "import signal; "
     monkeypatch.setattr(convert_job, "_START", quiet + deaf + SLEEPS + "time.sleep(600)")
     steps: list[Step] = []
     assert run(("--input_file", "-"), tmp_path, steps.append, lambda: bool(steps)) is None
