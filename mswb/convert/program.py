@@ -6,6 +6,7 @@ tensor is, and what an operator gives, a subclass decides.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -104,7 +105,7 @@ class Call:
         return tuple(int(one) for one in found)
 
 
-class Walk:
+class Walk(ABC):
     """Goes through a model; a subclass says what tensors are and what operators give."""
 
     def __init__(self, path: str, model: schema.Model) -> None:
@@ -125,21 +126,21 @@ class Walk:
 
     # -- what a subclass decides
 
+    @abstractmethod
     def weight(self, tensor: schema.Tensor) -> Any:
         """The value of a parameter."""
-        raise NotImplementedError
 
+    @abstractmethod
     def constant(self, array: Array) -> Any:
         """The value of a tensor that is a constant."""
-        raise NotImplementedError
 
+    @abstractmethod
     def call(self, call: Call) -> Any:
         """The result of an operator: a value, or a tuple of values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def enter(self, closure: Closure | Choice, arguments: Sequence[Any]) -> Any:
         """The result of a function."""
-        raise NotImplementedError
 
     # -- going through
 

@@ -121,7 +121,7 @@ def test_a_port_in_use_is_seen_before_and_after_the_start(workspace: Workspace, 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_too_few_workers_are_counted(workspace: Workspace, backend: str) -> None:
-    numbers = ("--worker_num", "3", "--node_rank", "0", "--cluster_time_out", "8", "--skip-check")
+    numbers = ("--worker_num", "3", "--node_rank", "0", "--cluster_time_out", "25", "--skip-check")
     ran = workspace.mswb(*flags(backend, *numbers), workspace.script("train_ok.py"))
     assert ran.code == 1
     assert ran.root["code"] == "wrong-worker-count"

@@ -24,9 +24,9 @@ from mswb.convert.mindir.cut import cut
 from mswb.convert.precision.half import HALVES, MOVERS, SENSITIVE, Range, coarsest, limits_alone, range_of
 from mswb.convert.program import noted, numpy_dtype, title
 from mswb.convert.verify.compare import LIMITS, Comparison, Limits, compare_wide
-from mswb.convert.verify.numbers import RANDOM, TRIES, Target
+from mswb.convert.verify.numbers import RANDOM, TRIES, Target, judged
 from mswb.convert.verify.pieces import Store
-from mswb.convert.verify.result import FAILED, INHERITED, NOT_COMPARED, PASSED, Operator, Options
+from mswb.convert.verify.result import FAILED, NOT_COMPARED, Operator, Options
 from mswb.convert.verify.tensor_stats import statistics
 
 _WIRING = frozenset({"Depend", "Load", "MakeList", "MakeTuple", "Partial", "Return", "Switch", "UpdateState"})
@@ -229,7 +229,7 @@ class _Measure:
         accumulated = None if chain is None or by_chance else self._compare(chain, exact, loose)
         if exact.dtype.kind in "iub":
             local, accumulated = (_either_side(one, self.coarse[item.name]) for one in (local, accumulated))
-        verdict, reason = _judge(local, accumulated, errors.get(item.name, ""))
+        verdict, reason = judged(local, accumulated, errors.get(item.name, ""))
         shown = chain if chain is not None else alone
         return Operator(
             item.at, plain(item.op), plain(title(item.node)), plain(item.name), self._input_shapes(item),
@@ -297,15 +297,3 @@ def _either_side(found: Comparison | None, coarse: str) -> Comparison | None:
     if found is None or found.verdict != FAILED or coarse not in HALVES:
         return found
     return replace(found, verdict=NOT_COMPARED, reason="what is rounded to half precision may fall on either side")
-
-
-def _judge(local: Comparison | None, accumulated: Comparison | None, error: str) -> tuple[str, str]:
-    if local is not None and local.verdict == FAILED:
-        return FAILED, local.reason
-    if accumulated is not None and accumulated.verdict == FAILED:
-        return (FAILED if local is None else INHERITED), accumulated.reason
-    if local is None and accumulated is None and error:
-        return FAILED, f"it does not run: {error}"
-    if any(one is not None and one.verdict == PASSED for one in (local, accumulated)):
-        return PASSED, ""
-    return NOT_COMPARED, next((one.reason for one in (local, accumulated) if one is not None), "")

@@ -370,7 +370,7 @@ class _Step:
         if error and any(0 in shape for shape in shapes):
             error = ""  # MindSpore takes no empty input, which is no fault of the operator
         reason = "its result depends on chance" if item.name in unsure else ""
-        verdict, why = _judge(alone, accumulated, error)
+        verdict, why = judged(alone, accumulated, error)
         expected = self.expected[item.name]
         ours = local if chain is None else chain
         theirs = statistics(expected)
@@ -401,7 +401,7 @@ class _Step:
         )  # fmt: skip
 
 
-def _judge(alone: Comparison | None, accumulated: Comparison | None, error: str) -> tuple[str, str]:
+def judged(alone: Comparison | None, accumulated: Comparison | None, error: str) -> tuple[str, str]:
     """The verdict of an operator, and why: what it does alone counts before what the chain does."""
     if alone is not None and alone.verdict == FAILED:
         return FAILED, alone.reason
