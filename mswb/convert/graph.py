@@ -78,15 +78,12 @@ def _common(sizes: tuple[int | None, ...]) -> int | None:
 
 
 @dataclass(slots=True)
-class Shared:
-    """What all graphs of one model share: names, primitives, constants that were written already, and parameters."""
+class Names:
+    """The names that are taken in a model that is built."""
 
     names: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
     """The next number for each name that was asked for."""
-    primitives: dict[Any, schema.Primitive] = field(default_factory=dict)
-    parameters: list[schema.Tensor] = field(default_factory=list)
-    functions: list[schema.Graph] = field(default_factory=list)
 
     def name(self, wanted: str) -> str:
         """A name like this one that nothing has yet."""
@@ -97,6 +94,15 @@ class Shared:
         self.counts[base] = number
         self.names.add(name)
         return name
+
+
+@dataclass(slots=True)
+class Shared(Names):
+    """What all graphs of one model share: names, primitives, constants that were written already, and parameters."""
+
+    primitives: dict[Any, schema.Primitive] = field(default_factory=dict)
+    parameters: list[schema.Tensor] = field(default_factory=list)
+    functions: list[schema.Graph] = field(default_factory=list)
 
     def primitive(self, op_type: str, attributes: Mapping[str, Any], kind: int) -> str:
         """The name of a primitive with these attributes, which equal calls share."""

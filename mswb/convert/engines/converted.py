@@ -24,6 +24,10 @@ class Converted:
         return self
 
     def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process, and take its files away."""
         self._runtime.__exit__()
         self._folder.cleanup()
 

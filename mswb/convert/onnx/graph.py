@@ -5,7 +5,6 @@ Constants are folded, equal ones are written once, and what nobody reads is left
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +14,7 @@ import onnx
 from onnx import GraphProto, NodeProto, TypeProto, helper, numpy_helper
 
 from mswb.convert.fold import evaluate
-from mswb.convert.graph import NUMBERS, Array, Shape, Value
+from mswb.convert.graph import NUMBERS, Array, Names, Shape, Value
 from mswb.convert.onnx.node import RANDOM
 
 OPSET = 21
@@ -27,27 +26,14 @@ Given = Value | Array | None
 
 
 @dataclass(slots=True)
-class Shared:
+class Shared(Names):
     """What the graph and those inside it share: names, constants, and which of them are written."""
 
-    names: set[str] = field(default_factory=set)
-    counts: dict[str, int] = field(default_factory=dict)
-    """The next number for each name that was asked for."""
     constants: dict[Any, Value] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
     """Constants that have the name of a weight, and that name."""
     weights: dict[str, Value] = field(default_factory=dict)
     """Constants that some node reads, by name."""
-
-    def name(self, wanted: str) -> str:
-        """A name like this one that nothing has yet."""
-        base = re.sub(r"[^\w.:/-]", "_", wanted) or "value"
-        name, number = base, self.counts.get(base, 1)
-        while name in self.names:
-            name, number = f"{base}_{number}", number + 1
-        self.counts[base] = number
-        self.names.add(name)
-        return name
 
 
 class OnnxBuilder:

@@ -22,7 +22,7 @@ from mswb.convert.mindir.lift import lift
 from mswb.convert.mindir.writer import write
 from mswb.convert.onnx.node import Refused
 from mswb.convert.precision.half import HALVES, MOVERS
-from mswb.convert.verify.alone import cases_of
+from mswb.convert.verify.alone import cases_of, engine_of
 from mswb.convert.verify.exactness import Measured, measure
 from mswb.convert.verify.numbers import Target, target
 from mswb.convert.verify.result import FAILED, NOT_COMPARED, PASSED, Operator, Options
@@ -81,15 +81,12 @@ def propose(
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mswb-fix-")))
-        engine: MindSpore | Converted
-        if options.python:
-            engine = stack.enter_context(MindSpore(options.python, device=options.device, limit_s=options.limit_s))
-        else:
-            engine = stack.enter_context(Converted(options.limit_s))
+        engine = engine_of(options)
+        stack.callback(engine.close)
         subject = target(path)
         inputs = [array for _, array in next(cases_of(subject, options))]
-        search = _Search(subject, inputs, engine, folder, options, progress)
-        try:
+        try:  # the search begins with a measurement
+            search = _Search(subject, inputs, engine, folder, options, progress)
             return search.run(lambda: engine.title)
         except (Refused, EngineError) as problem:
             raise stop(

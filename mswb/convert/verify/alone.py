@@ -56,14 +56,18 @@ def verify_alone(mindir: str, options: Options) -> Verification:
     return layered(mindir, lambda: _numbers(mindir, options))
 
 
+def engine_of(options: Options) -> MindSpore | Converted:
+    """What runs MindIR files: MindSpore, or what stands in for it where there is none."""
+    if options.python:
+        return MindSpore(options.python, device=options.device, limit_s=options.limit_s)
+    return Converted(options.limit_s)
+
+
 def _numbers(mindir: str, options: Options) -> Verification:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mswb-verify-")))
-        engine: MindSpore | Converted
-        if options.python:
-            engine = stack.enter_context(MindSpore(options.python, device=options.device, limit_s=options.limit_s))
-        else:
-            engine = stack.enter_context(Converted(options.limit_s))
+        engine = engine_of(options)
+        stack.callback(engine.close)
         subject = target(mindir)
         cases: list[Case] = []
         found: list[Finding] = []

@@ -113,6 +113,18 @@ def test_a_model_that_is_right_is_left_alone(tmp_path: Path, capsys: pytest.Capt
     assert os.listdir(tmp_path) == ["net.mindir"]
 
 
+def test_a_model_that_can_not_be_measured_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "net.mindir"
+    builder = Builder("main")
+    x = builder.input("x", "float32", (2,))
+    model_of(builder, [builder.op("NoSuchThing", x, shape=(2,), attributes={})], path)
+    assert run(["convert", "fix", str(path)]) == 2
+    told = capsys.readouterr().err.strip()
+    assert "NoSuchThing" in told and "\n" not in told
+
+
 def test_a_sensitive_operator_is_judged_as_float32_is() -> None:
     strict, loose = limits_alone("Softmax", ["float16"]), limits_alone("MatMul", ["float32", "float16"])
     assert strict is not None and loose is not None and strict.atol < loose.atol
