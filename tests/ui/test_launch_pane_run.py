@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from mswb.findings import Where
 from mswb.flows.runview import RunProgress
 from mswb.launch.foreign import ForeignRun
+from mswb.launch.logview.source import ShownLog
 from mswb.ui.messages import Copy
 from mswb.ui.panes.launch import actions, work
 from mswb.ui.panes.launch.pane import LaunchPane
@@ -412,6 +413,29 @@ async def test_the_log_stands_at_the_root_of_a_failed_run(tmp_path: Path, logs: 
         await shown(pane, pilot, made.OPEN_FAILED, logs)
         await until(pilot, lambda: "rank 1 line 12" in screen_text(pilot.app))
         assert not focus_in(pilot, LogPanel)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("moved", [False, True])
+async def test_files_that_appear_leave_the_log_where_it_was_put(tmp_path: Path, logs: Path, moved: bool) -> None:
+    async with launch(tmp_path) as (pane, pilot):
+        part = await shown(pane, pilot, made.OPEN_FAILED, logs)
+        await until(pilot, lambda: "◆r1" in screen_text(pilot.app))
+        run = pane.state.open
+        assert run is not None and run.view is not None
+        first = ShownLog(str(logs / "worker_3.log"), "scheduler")
+        known = tuple(replace(one, offset_us=int(moved)) for one in run.view.logs)
+        pane.show(replace(pane.state, open=replace(run, view=replace(run.view, logs=(first, *known)))))
+        await until(pilot, lambda: part.shows(first.path) and part.log_panel.body is not None)
+        await until(pilot, lambda: "of 120" in screen_text(pilot.app))
+        await until(pilot, lambda: any(row.startswith("◆r1 ") and "line 12" in row for row in rows_of(pilot)))
+        body = part.log_panel.body
+        assert body is not None and not body.view.following
+
+
+def rows_of(pilot: Pilot[Any]) -> list[str]:
+    """The rows of the screen."""
+    return screen_text(pilot.app).split("\n")
 
 
 @pytest.mark.asyncio

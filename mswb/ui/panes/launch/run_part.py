@@ -140,11 +140,13 @@ class RunPart(Vertical):
         if key == run.key and wanted == shown:
             return
         self._shown = (run.key, wanted)
-        grown = key == run.key and shown and wanted[: len(shown)] == shown
-        if grown and len(shown) > 1:
-            self.log_panel.add(wanted[len(shown) :])
+        if key == run.key and len(shown) > 1 and set(shown) < set(wanted):
+            self.log_panel.add([one for one in wanted if one not in shown])
         elif wanted:
+            place = self.log_panel.place if key == run.key else None
             self.log_panel.open(wanted, title=logs_title(run, wanted))
+            if place is not None and self.shows(place[0]):  # other files beside it are no reason to leave a line
+                self.log_panel.goto(*place)
 
     def _show_root(self, run: OpenRun) -> None:
         """Show where the run failed as soon as that is known, once, unless the person reads elsewhere."""

@@ -52,6 +52,7 @@ class LogBody(LogActions):
         self._timer: Timer | None = None
         self._visible = True
         self._goal: tuple[str, int] | None = None
+        self._opened: tuple[str, ...] = ()
         self._told: tuple[str, int] | None = None
         self.engine = LogEngine(self._news, self._arrived, self._deliver, self._failed)
         self.view = LogView(self.engine)
@@ -71,6 +72,7 @@ class LogBody(LogActions):
     def open(self, files: Sequence[ShownLog], title: str) -> None:
         """Show these files instead."""
         self._title, self._goal = title, None
+        self._opened = tuple(one.path for one in files)
         self.wanted, self.search = NO_FILTER, ""
         self.when_drawn.clear()
         self.view.marks.clear()
@@ -81,6 +83,14 @@ class LogBody(LogActions):
     def add(self, files: Sequence[ShownLog]) -> None:
         """Show these too."""
         self.engine.add(files)
+
+    @property
+    def stayed(self) -> tuple[str, int] | None:
+        """Where the cursor was sent, or stays while the end is not followed: file and line (from 1)."""
+        place, files = self.view.place, self.view.snapshot.files
+        if self._goal is not None or self.view.following or place is None:
+            return self._goal
+        return files[place.file].path, place.line + 1
 
     def goto(self, path: str, line: int) -> None:
         """Put the cursor there as soon as the line is known."""
@@ -109,6 +119,8 @@ class LogBody(LogActions):
     def _go(self) -> None:
         """To the line that was asked for, if it is known by now."""
         snapshot = self.snapshot
+        if tuple(one.path for one in snapshot.files[: len(self._opened)]) != self._opened:
+            return  # of the files that were open before: a number in it means another file
         number = snapshot.number_of(self._goal[0]) if self._goal is not None else None
         if self._goal is None or number is None or not snapshot.built:
             return

@@ -80,6 +80,11 @@ class LogPanel(Widget):
         return self._body
 
     @property
+    def place(self) -> tuple[str, int] | None:
+        """The file and line (from 1) that a person stays at or was sent to; None while the end is followed."""
+        return self._body.stayed if self._body is not None else None
+
+    @property
     def front(self) -> Widget:
         """What takes the focus."""
         return self._body.view if self._body is not None else self.query_one(LogEmpty)
