@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from mswb.cache import checkpoints, leftovers
-from mswb.cache.compile import join as join_compiled
-from mswb.cache.compile import sniff as sniff_compiled
-from mswb.cache.data import arrays, mindrecord, tfrecord
+from mswb.cache.compile import sniff as compiled
+from mswb.cache.data import arrays
+from mswb.cache.data.mindrecord import sniff as mindrecord
+from mswb.cache.data.tfrecord import sniff as tfrecord
 from mswb.files.items import FileFacts, Guess, Item
 from mswb.files.peek import Peek, compression, unpacked
 
@@ -50,7 +51,7 @@ KINDS: Mapping[str, str] = {
 """Every kind, with the words that a person reads."""
 
 _SNIFFERS: tuple[Callable[[Peek], Guess | None], ...] = (
-    sniff_compiled,
+    compiled.sniff,
     mindrecord.sniff,
     mindrecord.sniff_index,
     checkpoints.safetensors,
@@ -101,7 +102,7 @@ def sniff_folder(path: str, names: Sequence[str]) -> Guess | None:
 
 def join(items: Sequence[Item], files: Mapping[str, FileFacts]) -> list[Item]:
     """The entries of one folder, with files that belong together made one. ``files`` holds all its regular files."""
-    joined = join_compiled(mindrecord.join(items, files))
+    joined = compiled.join(mindrecord.join(items, files))
     return _with_locks(_collected(joined), files)
 
 

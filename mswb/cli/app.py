@@ -36,15 +36,23 @@ COMMANDS = {
     "doctor": Entry("mswb.cli.doctor:doctor", "Report on this host and the training Python.", "doctor"),
     "devices": Entry("mswb.cli.devices:devices", "Show the counters of this host and its devices.", "devices"),
     "explain": Entry("mswb.cli.explain:explain", "Explain a finding code.", "explain"),
+    "cache": Entry("mswb.cli.cache:cache", "See, verify, repair and clean caches and data files.", "cache"),
     "convert": Entry("mswb.cli.convert:convert", "Convert ONNX to MindIR; check and inspect models.", "convert"),
     "shims": Entry("mswb.cli.shims:shims", "Install wrappers, so that typing msrun runs mswb.", "shims"),
     "ui": Entry("mswb.ui.start:ui", "Open the workbench here or on a path.", "ui"),
     "demo": Entry("mswb.cli.demo:demo", "Start a small two-rank run that fails; diagnose it.", "diagnose"),
 }
-ALIASES = {"msrun": "run", "msconvert": "convert"}
-SCHEMAS = {("convert", "lint"): "convert_lint", ("convert", "inspect"): "convert_inspect"}
+ALIASES = {"msrun": "run", "mscache": "cache", "msconvert": "convert"}
+SCHEMAS = {
+    ("convert", "lint"): "convert_lint",
+    ("convert", "inspect"): "convert_inspect",
+    **{("cache", name): "plan" for name in ("repair", "clean", "undo", "trash")},
+    ("cache", "server"): "cache_server",
+    ("cache", "baseline"): "cache_baseline",
+    ("cache", "triage"): "cache_triage",
+}
 """The kinds of reports of sub-commands that have one of their own."""
-LATER = {"cache": "cache", "mscache": "cache", "prof": "profile", "msprof": "profile"}
+LATER = {"prof": "profile", "msprof": "profile"}
 
 
 class CommandTable(click.Group):

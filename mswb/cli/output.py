@@ -87,6 +87,8 @@ def emit_error(schema: str, finding: Finding) -> None:
 
 EMPTY: dict[str, dict[str, Any]] = {
     "diagnose": {"verdict": "unknown", "root": 0, "ranks": []},
+    "cache": {"entries": []},
+    "plan": {"actions": [], "warnings": [], "bytes": 0, "applied": False},
     "convert": {"verdict": "refused", "engines": {}, "operators": []},
 }
 

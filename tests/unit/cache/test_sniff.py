@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mswb.cache import sniff
-from mswb.cache.data.tfrecord import masked_crc
+from mswb.cache.data.tfrecord.sniff import masked_crc
 from mswb.files.items import Guess
 from tests.unit.inventories import DATA, MODELS, SAMPLES, guess_bytes, guess_file
 

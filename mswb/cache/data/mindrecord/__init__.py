@@ -1,0 +1,1 @@
+"""MindRecord: a data file of pages, and beside it an SQLite index."""

@@ -1,0 +1,1 @@
+"""TFRecord files: frames with checksums, one after another."""

@@ -1,0 +1,182 @@
+"""Verifying many entries at once: worker processes read them, and a worker that dies takes only its entry with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
+
+import msgspec
+
+from mswb.cache.check import CHECKERS, Checked, Fault, Options, findings_of
+from mswb.cache.entries import Entry
+from mswb.cache.sniff import KINDS
+from mswb.cache.worker import Answer, Task
+from mswb.findings import Where, make
+
+DEFAULT = Options()
+WAIT_S = 0.1
+"""Seconds between two looks whether anybody still wants the answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a verification is: how many entries are done, and how far the ones in work are (bytes or records)."""
+
+    entries_done: int
+    entries: int
+    path: str
+    done: int = 0
+    total: int | None = None
+    unit: str = ""
+
+
+Told = Callable[[Step], None]
+
+
+def can_verify(entry: Entry) -> bool:
+    """Whether there is a checker for it."""
+    return entry.form in CHECKERS
+
+
+def verify(
+    entries: Sequence[Entry],
+    options: Options = DEFAULT,
+    jobs: int | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    told: Told = lambda step: None,
+) -> Iterator[tuple[int, Entry, Checked | None]]:
+    """Check entries in ``jobs`` processes (one for each core by default); yields each as it is done, with its index.
+
+    What has no checker comes back as it is, with None. Ends early once ``cancelled()`` holds.
+    """
+    plain = [index for index, entry in enumerate(entries) if not can_verify(entry)]
+    yield from ((index, entries[index], None) for index in plain)
+    todo = deque(index for index in range(len(entries)) if index not in set(plain))
+    if not todo:
+        return
+    pool = _Pool(entries, options, todo)
+    try:
+        pool.start(min(jobs or len(os.sched_getaffinity(0)), len(todo)))
+        done = len(plain)
+        while done < len(entries) and not cancelled():
+            try:
+                index, answer = pool.answers.get(timeout=WAIT_S)
+            except Empty:
+                continue
+            entry = entries[index]
+            if answer.checked is None and not answer.problem:
+                told(Step(done, len(entries), entry.path, answer.done, answer.total, answer.unit))
+                continue
+            done += 1
+            told(Step(done, len(entries), entry.path))
+            yield index, checked_entry(entry, answer), answer.checked
+    finally:
+        pool.close()
+
+
+def checked_entry(entry: Entry, answer: Answer) -> Entry:
+    """The entry with what its check found."""
+    if answer.checked is None:
+        values = {"path": entry.path, "reason": answer.problem}
+        finding = make("cache-unreadable", where=Where(file=entry.path), values=values)
+        return replace(entry, findings=(finding,))
+    found = answer.checked
+    return replace(
+        entry,
+        status=found.status,
+        records=found.records,
+        intact_records=found.intact_records,
+        detail=found.detail or entry.detail,
+        findings=findings_of(entry.path, KINDS[entry.form], found),
+        more={**entry.more, **found.more},
+    )
+
+
+@dataclass
+class _Pool:
+    """Threads with a worker process each, which take the entries one by one."""
+
+    entries: Sequence[Entry]
+    options: Options
+    todo: deque[int]
+    answers: SimpleQueue[tuple[int, Answer]] = field(default_factory=SimpleQueue)
+    children: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    threads: list[threading.Thread] = field(default_factory=list)
+    closed: bool = False
+
+    def start(self, count: int) -> None:
+        self.threads = [threading.Thread(target=self._serve, name="mswb-verify", daemon=True) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def close(self) -> None:
+        self.closed = True
+        for child in self.children:
+            child.kill()
+        for thread in self.threads:
+            thread.join()
+
+    def _serve(self) -> None:
+        child: subprocess.Popen[bytes] | None = None
+        while not self.closed:
+            try:
+                index = self.todo.popleft()
+            except IndexError:
+                break
+            child = child if child is not None and child.poll() is None else self._begin()
+            self._ask(child, index)
+        if child is not None:
+            _end(child)
+
+    def _begin(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", "-m", "mswb.cache.worker"]
+        if sys.version_info < (3, 11):
+            command.remove("-P")
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.children.append(child)
+        if self.closed:
+            child.kill()
+        return child
+
+    def _ask(self, child: subprocess.Popen[bytes], index: int) -> None:
+        """Hand one entry to a worker and pass on what it says, until it has answered or died."""
+        assert child.stdin is not None and child.stdout is not None
+        entry = self.entries[index]
+        try:
+            child.stdin.write(msgspec.json.encode(Task(entry.path, entry.form, self.options)) + b"\n")
+            child.stdin.flush()
+        except OSError:
+            pass  # it has died: there will be no answer either
+        for line in child.stdout:
+            answer = msgspec.json.decode(line, type=Answer)
+            self.answers.put((index, answer))
+            if answer.checked is not None or answer.problem:
+                return
+        self.answers.put((index, _died(entry, child)))
+
+
+def _died(entry: Entry, child: subprocess.Popen[bytes]) -> Answer:
+    """What a dead worker says of the file it was reading."""
+    _end(child)
+    code = child.returncode
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    reason = f"reading it ended the checking process ({how})"
+    return Answer(checked=Checked("corrupted", faults=(Fault("corrupted", reason, offset=0),), faults_total=1))
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Close both ends and wait."""
+    for stream in (child.stdin, child.stdout):
+        if stream is not None:
+            try:
+                stream.close()
+            except OSError:
+                pass
+    child.wait()
