@@ -10,12 +10,13 @@ from typing import Any
 import click
 
 from mswb.cli import output
+from mswb.cli.plans import carry_out, report_plan, show_plan
 from mswb.files.plain import to_plain
 from mswb.findings import stop as refuse
 from mswb.jobs import control, runs
 from mswb.jobs.runs import Run
 from mswb.jobs.spec import ADOPTED, Event, RunStatus
-from mswb.plan import Outcome, Plan, apply, to_report
+from mswb.plan import Plan
 from mswb.settings import Settings, load_settings
 
 
@@ -193,12 +194,12 @@ def orphans(end: bool, force: bool, form: str) -> int:
     settings = load_settings()
     plan = orphan_plan([*find_foreign_orphans(adopted_by(settings)), *find_own_orphans(settings)])
     if form == "text":
-        _show_plan(plan, "no process of an earlier run is left")
+        show_plan(plan, "no process of an earlier run is left")
     if not plan.actions or not end:
         if plan.actions and form == "text":
             print("mswb jobs orphans --end ends them")
-        return _report(plan, None, form)
-    return _carry_out(plan, force, form)
+        return report_plan(plan, None, form)
+    return carry_out(plan, force, form)
 
 
 @jobs.command()
@@ -220,18 +221,10 @@ def clean(
     announce_lost(settings)
     plan = _plan(settings, names, older_than, keep, orphans)
     if form == "text":
-        _show_plan(plan)
+        show_plan(plan, "nothing to clean")
     if not plan.actions or dry_run:
-        return _report(plan, None, form)
-    return _carry_out(plan, force, form)
-
-
-def _carry_out(plan: Plan, force: bool, form: str) -> int:
-    """Apply a plan that was shown, when the person agrees or has agreed before."""
-    if not force and (form == "json" or not _agreed()):
-        print("nothing was changed; --force applies the plan", file=sys.stderr)
-        return _report(plan, None, form)
-    return _report(plan, apply(plan), form)
+        return report_plan(plan, None, form)
+    return carry_out(plan, force, form)
 
 
 def summary(run: Run) -> dict[str, Any]:
@@ -316,28 +309,3 @@ def _plan(settings: Settings, names: Sequence[str], older_than: float | None, ke
         return plan
     more = orphan_plan([*find_foreign_orphans(adopted_by(settings)), *find_own_orphans(settings)])
     return Plan(more.actions + plan.actions, more.warnings + plan.warnings)
-
-
-def _show_plan(plan: Plan, nothing: str = "nothing to clean") -> None:
-    for action in plan.actions:
-        size = f", {action.bytes} bytes" if action.bytes else ""
-        print(output.safe_line(f"{action.kind.replace('-', ' ')}  {action.target}"))
-        print(output.safe_line(f"    {action.detail}{size}"))
-    for warning in plan.warnings:
-        print(output.safe_line(f"note: {warning}"))
-    count = "1 action" if len(plan.actions) == 1 else f"{len(plan.actions)} actions"
-    size = f", {plan.bytes} bytes" if plan.bytes else ""
-    print(f"{count}{size}" if plan.actions else nothing)
-
-
-def _agreed() -> bool:
-    return sys.stdin.isatty() and click.confirm("apply?", default=False)
-
-
-def _report(plan: Plan, outcomes: list[Outcome] | None, form: str) -> int:
-    if form == "json":
-        output.emit("plan", [], **to_report(plan, outcomes))
-    for outcome in outcomes or []:
-        if not outcome.done:
-            print(output.safe_line(f"mswb: not done: {outcome.action.target}: {outcome.reason}"), file=sys.stderr)
-    return int(any(not outcome.done for outcome in outcomes or []))
