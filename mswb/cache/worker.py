@@ -43,15 +43,17 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
 
 
 def _answer(task: Task, target: BinaryIO) -> Answer:
-    check = checker(task.form)
-    if check is None:
-        return Answer(problem=f"nothing can be verified of a {task.form}")
     try:
+        check = checker(task.form)
+        if check is None:
+            return Answer(problem=f"nothing can be verified of a {task.form}")
         return Answer(checked=check(task.path, task.options, Watch(report=_reporter(target))))
     except OSError as problem:
         return Answer(problem=problem.strerror or str(problem))
     except MemoryError:
         return Answer(problem="it asks for more memory than there is")
+    except Exception as problem:  # a defect of ours: told as one, and the other files are checked
+        return Answer(problem=f"the check failed with {type(problem).__name__}: {problem}")
 
 
 class _reporter:

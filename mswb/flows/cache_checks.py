@@ -18,7 +18,8 @@ from mswb.cache.check import CHECKERS, Checked, Fault, Options, findings_of
 from mswb.cache.entries import Entry
 from mswb.cache.sniff import KINDS
 from mswb.cache.worker import Answer, Task
-from mswb.findings import Where, make
+from mswb.findings import Where, load_catalogue, make
+from mswb.flows.inventory import SEVERITIES
 
 DEFAULT = Options()
 WAIT_S = 0.1
@@ -40,6 +41,17 @@ class Step:
 Told = Callable[[Step], None]
 
 
+def glanced(entry: Entry) -> Entry:
+    """An entry without a checker, with what its first bytes already told as a finding."""
+    if entry.findings or entry.status not in SEVERITIES or entry.status not in load_catalogue():
+        return entry
+    values = {"what": KINDS[entry.form], "reason": entry.detail, "path": entry.path}
+    offset = None if os.path.isdir(entry.path) else 0
+    where = Where(file=entry.path, offset=offset)
+    found = make(entry.status, where=where, severity=SEVERITIES[entry.status], values=values)
+    return replace(entry, findings=(found,))
+
+
 def can_verify(entry: Entry) -> bool:
     """Whether there is a checker for it."""
     return entry.form in CHECKERS
@@ -54,10 +66,10 @@ def verify(
 ) -> Iterator[tuple[int, Entry, Checked | None]]:
     """Check entries in ``jobs`` processes (one for each core by default); yields each as it is done, with its index.
 
-    What has no checker comes back as it is, with None. Ends early once ``cancelled()`` holds.
+    What has no checker comes back with what a glance told of it, and None. Ends early once ``cancelled()`` holds.
     """
     plain = [index for index, entry in enumerate(entries) if not can_verify(entry)]
-    yield from ((index, entries[index], None) for index in plain)
+    yield from ((index, glanced(entries[index]), None) for index in plain)
     todo = deque(index for index in range(len(entries)) if index not in set(plain))
     if not todo:
         return
@@ -136,10 +148,7 @@ class _Pool:
             _end(child)
 
     def _begin(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-P", "-m", "mswb.cache.worker"]
-        if sys.version_info < (3, 11):
-            command.remove("-P")
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(worker_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.children.append(child)
         if self.closed:
             child.kill()
@@ -159,15 +168,22 @@ class _Pool:
             self.answers.put((index, answer))
             if answer.checked is not None or answer.problem:
                 return
-        self.answers.put((index, _died(entry, child)))
+        self.answers.put((index, _died(child)))
 
 
-def _died(entry: Entry, child: subprocess.Popen[bytes]) -> Answer:
+def worker_command() -> list[str]:
+    """How a worker is started: safe from modules that lie in the folder it is started in."""
+    safe = ["-P"] if sys.version_info >= (3, 11) else []
+    return [sys.executable, *safe, "-m", "mswb.cache.worker"]
+
+
+def _died(child: subprocess.Popen[bytes]) -> Answer:
     """What a dead worker says of the file it was reading."""
     _end(child)
     code = child.returncode
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    reason = f"reading it ended the checking process ({how})"
+    if code >= 0:
+        return Answer(problem=f"the checking process ended with exit code {code}")
+    reason = f"reading it ended the checking process ({signal.Signals(-code).name})"
     return Answer(checked=Checked("corrupted", faults=(Fault("corrupted", reason, offset=0),), faults_total=1))
 
 

@@ -1,0 +1,227 @@
+"""``mswb cache verify``, ``repair`` and ``baseline``: what reads whole files, and what mends them."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from mswb.cache.check import CHECKERS, Options
+from mswb.cache.entries import Entry, to_row
+from mswb.cache.sniff import KINDS
+from mswb.cli import output
+from mswb.cli.doctor import human_bytes
+from mswb.cli.plans import carry_out, show_plan
+from mswb.findings import Finding, language
+from mswb.flows.cache_checks import Step
+from mswb.flows.cache_checks import verify as verify_all
+from mswb.flows.caches import collect
+
+if TYPE_CHECKING:
+    from mswb.flows.cache_repairs import Repairs
+
+WORDS: dict[str, dict[str, str]] = {
+    "en": {
+        "status": "status",
+        "kind": "kind",
+        "records": "records",
+        "size": "size",
+        "path": "path",
+        "unknown": "{count} without anything to verify (mswb cache list shows them)",
+        "nothing": "no cache and no data file here",
+        "mended": "nothing to repair",
+        "written": "baseline of {path}: {records} records",
+        "removed": "removed {path}",
+    },
+    "zh": {
+        "status": "状态",
+        "kind": "类型",
+        "records": "记录",
+        "size": "大小",
+        "path": "路径",
+        "unknown": "另有 {count} 项无可校验内容（mswb cache list 可列出）",
+        "nothing": "此处没有缓存或数据文件",
+        "mended": "无需修复",
+        "written": "{path} 的基线：{records} 条记录",
+        "removed": "已删除 {path}",
+    },
+}
+
+_jobs = click.option("--jobs", type=click.IntRange(1, 256), help="Processes that check; one for each core by default.")
+_records = click.option(
+    "--records",
+    type=click.IntRange(0),
+    help="How many records there should be (of one file): finds a cut at a boundary.",
+)
+_fast = click.option("--fast", is_flag=True, help="Checksums and lengths only; do not decode the records.")
+
+
+@click.command()
+@click.argument("paths", nargs=-1)
+@_records
+@_fast
+@click.option("--no-baseline", is_flag=True, help="Do not compare with a baseline (see 'mswb cache baseline').")
+@_jobs
+@click.option("--strict", is_flag=True, help="Exit with 1 on warnings too.")
+@output.format_option
+def verify(
+    paths: tuple[str, ...],
+    records: int | None,
+    fast: bool,
+    no_baseline: bool,
+    jobs: int | None,
+    strict: bool,
+    form: str,
+) -> int:
+    """Read every record of the files and caches at PATHS (this folder by default).
+
+    TFRecord: both checksums of each record. MindRecord: header, pages, every row, the index. File caches: every
+    checksum. Compile caches: whether the code is still the same. Exit code 1 when something is wrong.
+    """
+    options = Options(records=records, deep=not fast, baseline=not no_baseline)
+    entries, notes = collect(paths or (".",))
+    if records is not None and len(entries) != 1:
+        raise click.UsageError(f"--records is a count of one file, and {len(entries)} were found")
+    with _progress(form) as told:
+        checked = [entry for _, entry, _ in sorted(verify_all(entries, options, jobs, told=told), key=_index)]
+    ordered = sorted(checked, key=_worst_first)
+    findings = [finding for entry in ordered for finding in entry.findings]
+    if form == "json":
+        output.emit("cache", [*findings, *notes], entries=[to_row(entry) for entry in ordered])
+    else:
+        _show(ordered, findings, notes)
+    return _exit_code(findings, strict)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--output", "out", help="Where to write the repaired file, instead of beside the damaged one.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, change nothing.")
+@click.option("--force", is_flag=True, help="Do not ask.")
+@_records
+@_jobs
+@output.format_option
+def repair(
+    paths: tuple[str, ...],
+    out: str | None,
+    dry_run: bool,
+    force: bool,
+    records: int | None,
+    jobs: int | None,
+    form: str,
+) -> int:
+    """Save what is whole of the files at PATHS: verify, show the plan, ask, write.
+
+    Damaged files are never written into: what is whole goes into a new file, a lost index is made again, and what is
+    replaced goes to the trash ('mswb cache undo' brings it back).
+    """
+    from mswb.flows.cache_repairs import plan_repairs
+
+    entries, notes = collect(paths)
+    if out is not None and len(entries) != 1:
+        raise click.UsageError(f"--output is for one file, and {len(entries)} were found")
+    with _progress(form) as told:
+        found = sorted(verify_all(entries, Options(records=records), jobs, told=told), key=_index)
+    repairs = plan_repairs([(entry, checked) for _, entry, checked in found], out)
+    if form == "text":
+        for note in notes:
+            print(output.safe_line(f"note: {note.title}"))
+        show_plan(repairs.plan, WORDS[language()]["mended"])
+    return _apply(repairs, dry_run, force, form)
+
+
+def _apply(repairs: Repairs, dry_run: bool, force: bool, form: str) -> int:
+    from mswb.cli.plans import report_plan
+
+    if not repairs.plan.actions or dry_run:
+        return max(report_plan(repairs.plan, None, form), int(bool(repairs.hopeless)))
+    return max(carry_out(repairs.plan, force, form, repairs.apply), int(bool(repairs.hopeless)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """One line on stderr that says how far the verification is."""
+
+    width: int
+
+    def __call__(self, step: Step) -> None:
+        share = f" {min(100, round(100 * step.done / step.total))} %" if step.total else ""
+        text = f"{step.entries_done}/{step.entries}  {output.short_path(step.path)}{share}"
+        line = output.safe_line(text)[: self.width - 1]
+        sys.stderr.write(f"\r\x1b[K{line}")
+        sys.stderr.flush()
+
+
+class _Shown(AbstractContextManager[Callable[[Step], None]]):
+    """Progress on a terminal, wiped at the end."""
+
+    def __enter__(self) -> Callable[[Step], None]:
+        return _Bar(output.width())
+
+    def __exit__(self, *_: object) -> None:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
+def _progress(form: str) -> AbstractContextManager[Callable[[Step], None]]:
+    if form == "text" and sys.stderr.isatty():
+        return _Shown()
+    return nullcontext(lambda step: None)
+
+
+def _index(row: tuple[int, Entry, object]) -> int:
+    return row[0]
+
+
+def _worst_first(entry: Entry) -> tuple[int, str]:
+    return min((_SEVERITY[finding.severity] for finding in entry.findings), default=3), entry.path
+
+
+_SEVERITY = {"error": 0, "warning": 1, "note": 2}
+
+
+def _show(entries: Sequence[Entry], findings: Sequence[Finding], notes: Sequence[Finding]) -> None:
+    words = WORDS[language()]
+    known = [entry for entry in entries if entry.form in CHECKERS or entry.findings]
+    if known:
+        heads = [words[name] for name in ("status", "kind", "records", "size", "path")]
+        output.show_table(heads, [_row(entry) for entry in known], right=(2, 3))
+    counts = Counter(entry.status for entry in known)
+    if findings:
+        print()
+        output.show_findings(findings, lang=language())
+    for note in notes:
+        print(output.safe_line(f"note: {note.title}"))
+    print()
+    print(", ".join(f"{count} {status}" for status, count in counts.items()) or words["nothing"])
+    if len(known) < len(entries):
+        print(words["unknown"].format(count=len(entries) - len(known)))
+
+
+def _row(entry: Entry) -> tuple[object, ...]:
+    worst = next((finding.severity for finding in entry.findings), None)
+    sign = output.mark(worst) + " " if worst else ""
+    return f"{sign}{entry.status}", KINDS[entry.form], counted(entry), human_bytes(entry.size_bytes), _place(entry)
+
+
+def _place(entry: Entry) -> str:
+    return output.short_path(entry.path)
+
+
+def counted(entry: Entry) -> str:
+    """``48/50``: intact records of all; one number where all are intact, nothing where nobody counted."""
+    if entry.records is None:
+        return ""
+    if entry.intact_records in (None, entry.records):
+        return str(entry.records)
+    return f"{entry.intact_records}/{entry.records}"
+
+
+def _exit_code(findings: Iterable[Finding], strict: bool) -> int:
+    bad = {"error", "warning"} if strict else {"error"}
+    return int(any(finding.severity in bad for finding in findings))

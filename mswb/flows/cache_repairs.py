@@ -1,0 +1,61 @@
+"""Mending what a verification found: one plan for all entries, applied entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mswb.cache.check import Checked
+from mswb.cache.entries import Entry
+from mswb.cache.repair import Repair, repairer
+from mswb.plan import Outcome, Plan, apply
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """What will be done for each entry. ``hopeless`` are damaged entries that nothing here can mend."""
+
+    parts: tuple[Repair, ...]
+    hopeless: tuple[Entry, ...] = ()
+
+    @property
+    def plan(self) -> Plan:
+        """All of it as one plan, to be shown."""
+        actions = tuple(action for part in self.parts for action in part.plan.actions)
+        return Plan(actions, tuple(warning for part in self.parts for warning in part.plan.warnings))
+
+    def apply(self, plan: Plan) -> list[Outcome]:
+        """Do all of it; ``plan`` is the one that was shown. An entry that can't be mended does not stop the others."""
+        return [outcome for part in self.parts for outcome in apply(part.plan, part.kinds)]
+
+
+def plan_repairs(found: Sequence[tuple[Entry, Checked | None]], out: str | None = None) -> Repairs:
+    """The repairs for what a verification found; what is fine needs none.
+
+    Args:
+        found: entries with what their check found (None: nothing could be verified of it).
+        out: the file or folder to write instead of the usual one.
+    """
+    parts: list[Repair] = []
+    hopeless: list[Entry] = []
+    for entry, checked in found:
+        if not _is_damaged(entry):
+            continue
+        mend = repairer(entry.form)
+        if checked is None or mend is None:
+            hopeless.append(entry)
+            parts.append(Repair(Plan((), (_unknown(entry),))))
+            continue
+        repair = mend(entry.path, checked, out)
+        parts.append(repair)
+        if not repair.plan.actions:
+            hopeless.append(entry)
+    return Repairs(tuple(parts), tuple(hopeless))
+
+
+def _is_damaged(entry: Entry) -> bool:
+    return any(finding.severity != "note" for finding in entry.findings)
+
+
+def _unknown(entry: Entry) -> str:
+    return f"{entry.path}: {entry.status}; nothing of this kind can be repaired here"
