@@ -148,7 +148,9 @@ class _Pool:
             _end(child)
 
     def _begin(self) -> subprocess.Popen[bytes]:
-        child = subprocess.Popen(worker_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            worker_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         self.children.append(child)
         if self.closed:
             child.kill()
