@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+ROOT_VARIABLE = "MSWB_CACHE_ROOT"
 _SITE = re.compile(r"python3\.\d+$")
 
 
@@ -55,6 +56,12 @@ _HOME = (
     _Known("download", ".cache/huggingface", "HF_HOME", "", "models and data of Hugging Face", _YOURS),
     _Known("download", ".cache/modelscope", "MODELSCOPE_CACHE", "", "models and data of ModelScope", _YOURS),
 )
+
+
+def cache_root(environ: Mapping[str, str]) -> str:
+    """The folder of the file caches: MSWB_CACHE_ROOT, or ``~/.mindspore/cache``; whether or not it exists."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    return os.path.abspath(os.path.expanduser(environ.get(ROOT_VARIABLE) or os.path.join(home, ".mindspore", "cache")))
 
 
 def places(environ: Mapping[str, str], prefixes: Sequence[str] = ()) -> tuple[Place, ...]:

@@ -29,6 +29,15 @@ def filesystem_type(path: str | os.PathLike[str], mountinfo: str = MOUNTINFO) ->
     return type_in_table(table, os.path.realpath(path))
 
 
+def mount_points(mountinfo: str = MOUNTINFO) -> tuple[str, ...]:
+    """Every place where a file system is mounted; none when the table can't be read."""
+    try:
+        table = Path(mountinfo).read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ()
+    return tuple(_unescape(fields[4]) for fields in map(str.split, table.splitlines()) if len(fields) > 4)
+
+
 def type_in_table(table: str, real_path: str) -> str:
     """The type of the longest mount point above ``real_path``; among equal ones the last, which hides the others."""
     best, kind = -1, ""

@@ -17,6 +17,7 @@ from typing import Literal
 
 from mswb.cache import sniff as cache
 from mswb.cache.locate import Place, places
+from mswb.cache.trashes import NAME as TRASH
 from mswb.convert import sniff as convert
 from mswb.files.items import FileFacts, Guess, Item
 from mswb.files.peek import Peek, open_peek
@@ -38,7 +39,6 @@ PIECE_S = 0.15
 SKIPPED = frozenset(
     {".git", ".hg", ".svn", "node_modules", "site-packages", "dist-packages", "__pycache__", ".tox", ".nox"}
     | {".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".idea", ".vscode", ".ipynb_checkpoints"}
-    | {".mswb-trash"}
 )
 """Folders that hold other people's files, or none of ours."""
 _SYSTEM = frozenset({"/proc", "/sys", "/dev", "/run"})
@@ -141,6 +141,11 @@ def domain_of(kind: str) -> Domain:
     raise KeyError(kind)
 
 
+def is_skipped(name: str) -> bool:
+    """Whether a folder of this name is passed over: other people's files, or a trash of ours."""
+    return name in SKIPPED or name.startswith(TRASH)
+
+
 def kind_words(kind: str) -> str:
     """A kind as a person reads it ("TFRecord", "Chrome trace")."""
     return _DOMAINS[domain_of(kind)].kinds[kind]
@@ -212,7 +217,7 @@ class _Walk:
         if self._claimed(here):
             return []
         self._files(here)
-        inner = [os.path.join(path, name) for name in here.folders if name not in SKIPPED]
+        inner = [os.path.join(path, name) for name in here.folders if not is_skipped(name)]
         inner = [name for name in inner if name not in _SYSTEM]
         self.skipped += len(here.folders) - len(inner)
         if inner and level >= self.depth:

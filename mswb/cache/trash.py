@@ -1,0 +1,387 @@
+"""Into the trash and back: what is cleaned or replaced is renamed on its own file system, and can come back.
+
+:mod:`mswb.cache.trashes` says where a trash is and what it holds. Nothing here follows a link, overwrites what has come
+since, or deletes anything but what already lies in a trash.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from mswb.cache.locate import cache_root
+from mswb.cache.trashes import DATA, DAY_S, DOOMED, RECORD, TrashItem, is_ours, items, own_trash, read, remember, write
+from mswb.files.mounts import mount_points
+from mswb.files.moves import (
+    delete,
+    exchange,
+    folder_at,
+    identity_at,
+    make_folders,
+    movable,
+    real_place,
+    rename_new,
+)
+from mswb.files.tree import held
+from mswb.findings import MswbError
+from mswb.plan import Action, Doer, Plan, path_identity
+
+
+class Refused(Exception):
+    """Something was not moved or restored; the text says why, and nothing has changed."""
+
+
+def new_operation() -> str:
+    """An id under which several things go together."""
+    return f"{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(3).hex()}"
+
+
+def move(
+    path: str | os.PathLike[str],
+    trash_root: str | None = None,
+    why: str = "",
+    *,
+    operation: str | None = None,
+    identity: str | None = None,
+) -> TrashItem:
+    """Move a file, link or folder into the trash.
+
+    Args:
+        trash_root: the folder whose trash takes it, when ``path`` lies in it on the same file system; otherwise (and
+            by default) the cache root, or else the folder that holds ``path``.
+        identity: what ``path`` must still be (:func:`mswb.plan.path_identity`).
+
+    Raises:
+        Refused: it is gone, or another thing by now, or it holds another file system or a trash.
+        OSError: the disk or its permissions forbid it; the thing is where it was.
+    """
+    return _take(real_place(path), trash_root, why, operation, identity, None)
+
+
+def put_in_place(
+    new: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    trash_root: str | None = None,
+    why: str = "",
+    *,
+    operation: str | None = None,
+    identity: str | None = None,
+) -> TrashItem:
+    """Put ``new``, a finished file or folder of the same file system, where ``path`` is, which goes to the trash.
+
+    Both change places in one step where the file system can do that. Undo brings the old one back, and keeps the new
+    one in the trash instead, as long as the new one was not replaced in turn.
+
+    Raises:
+        Refused, OSError: as :func:`move`; ``new`` stays where it is.
+    """
+    return _take(real_place(path), trash_root, why, operation, identity, real_place(new))
+
+
+def restore(item: TrashItem) -> str:
+    """Bring a thing back to where it was; returns that path.
+
+    Raises:
+        Refused: something else has come there since, or the thing has left the trash.
+        OSError: the disk or its permissions forbid it.
+    """
+    target = item.path
+    if not os.path.lexists(item.data):
+        raise Refused("it is not in the trash any more")
+    make_folders(item.root, os.path.dirname(item.relative))
+    if item.replaced_by and os.path.lexists(target):
+        return _change_back(item)
+    with folder_at(item.folder) as source, folder_at(os.path.dirname(target)) as home:
+        if identity_at(source, DATA) != item.identity:
+            raise Refused("what lies in the trash under its name is something else")
+        try:
+            with movable(source, DATA):
+                rename_new(source, DATA, home, os.path.basename(target))
+        except FileExistsError:
+            raise Refused(f"something else has come to {target} since") from None
+        os.unlink(RECORD, dir_fd=source)
+    os.rmdir(item.folder)
+    return target
+
+
+def empty(item: TrashItem, cancelled: Callable[[], bool] = lambda: False) -> None:
+    """Delete an item for good. What an interruption leaves can't be restored, and the next emptying takes it.
+
+    Raises:
+        OSError: some of it could not be deleted.
+    """
+    doomed = item.folder + DOOMED
+    os.rename(item.folder, doomed)
+    _erase(doomed, cancelled)
+
+
+def sweep(trash: str, cancelled: Callable[[], bool] = lambda: False) -> None:
+    """Delete what interrupted emptyings and moves have left in a trash, and the trash itself when nothing is in it."""
+    now = time.time()
+    for name in os.listdir(trash):
+        folder = os.path.join(trash, name)
+        abandoned = not os.path.lexists(os.path.join(folder, DATA)) and os.lstat(folder).st_mtime < now - DAY_S
+        if name.endswith(DOOMED) or abandoned:
+            _erase(folder, cancelled)
+    try:
+        os.rmdir(trash)
+    except OSError:
+        pass
+
+
+def trash_action(path: str | os.PathLike[str], detail: str = "", *, freed: int | None = None) -> Action:
+    """The action that moves a path to the trash.
+
+    Args:
+        freed: the bytes that are freed once the trash is emptied; measured when not given.
+
+    Raises:
+        OSError: there is no such path.
+    """
+    place = real_place(path)
+    return Action("trash", place, path_identity(place), held(place).disk_bytes if freed is None else freed, detail)
+
+
+def empty_action(item: TrashItem) -> Action:
+    """The action that deletes an item of a trash for good."""
+    return Action("empty-trash", item.folder, path_identity(item.folder), item.disk_bytes, f"{item.path}: {item.why}")
+
+
+def empty_plan(found: Sequence[TrashItem]) -> Plan:
+    """The plan that empties these items."""
+    return Plan(tuple(empty_action(item) for item in found))
+
+
+def restore_action(item: TrashItem) -> Action:
+    """The action that brings an item back; its target is the place where it was."""
+    return Action("restore", item.path, path_identity(item.data), 0, f"from the trash, {item.id}")
+
+
+def doers(
+    why: str = "",
+    trash_root: str | None = None,
+    refuse: Callable[[str], str] | None = None,
+    known_items: Sequence[TrashItem] | None = None,
+) -> dict[str, Doer]:
+    """What does the actions of this module, as one operation that one undo brings back.
+
+    Args:
+        trash_root: as in :func:`move`.
+        refuse: asked with each path right before it is moved; a text is the reason why it must stay.
+        known_items: what may be restored, where that was read before.
+    """
+    operation = new_operation()
+
+    def take(action: Action) -> str:
+        reason = refuse(action.target) if refuse else ""
+        if reason:
+            return reason
+        return _told(lambda: move(action.target, trash_root, why, operation=operation, identity=action.identity))
+
+    def bring(action: Action) -> str:
+        found = items() if known_items is None else known_items
+        item = next((one for one in found if one.path == action.target and _is(one.data, action.identity)), None)
+        return "it is not in the trash any more" if item is None else _told(lambda: restore(item))
+
+    return {"trash": take, "empty-trash": _do_empty, "restore": bring}
+
+
+def _do_empty(action: Action) -> str:
+    return _told(lambda: empty(_checked(action, action.target)))
+
+
+def _do_trash(action: Action) -> str:
+    return doers()["trash"](action)
+
+
+def _do_restore(action: Action) -> str:
+    return doers()["restore"](action)
+
+
+TRASH_KINDS: Mapping[str, Doer] = {"trash": _do_trash, "empty-trash": _do_empty, "restore": _do_restore}
+"""What does these actions one by one; :func:`doers` makes one operation of a plan."""
+
+
+def _told(work: Callable[[], object]) -> str:
+    try:
+        work()
+    except Refused as problem:
+        return str(problem)
+    return ""
+
+
+def _checked(action: Action, folder: str) -> TrashItem:
+    item = read(folder)
+    if item is None or not _is(folder, action.identity):
+        raise Refused("it is not in the trash any more")
+    return item
+
+
+def _is(path: str, identity: str) -> bool:
+    try:
+        return path_identity(path) == identity
+    except OSError:
+        return False
+
+
+def _take(
+    path: str, trash_root: str | None, why: str, operation: str | None, identity: str | None, new: str | None
+) -> TrashItem:
+    item = _planned(path, trash_root, why, operation or new_operation(), new)
+    if identity is not None and item.identity != identity:
+        raise Refused("another thing has taken its place")
+    _refuse_unmovable(path, item)
+    _enter(item)
+    try:
+        with folder_at(os.path.dirname(path)) as home, folder_at(item.folder) as trash:
+            name = os.path.basename(path)
+            if new is None:
+                _rename_checked(home, name, trash, item.identity)
+            else:
+                _swap(home, name, trash, item.identity, new)
+    except BaseException:
+        if not os.path.lexists(item.data):
+            _forget(item)
+        raise
+    return item
+
+
+def _planned(path: str, trash_root: str | None, why: str, operation: str, new: str | None) -> TrashItem:
+    """The record of a move, by what is at ``path`` now."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        raise Refused("it is gone already") from None
+    root = _root_for(path, found.st_dev, trash_root)
+    content = held(path)
+    return TrashItem(
+        new_operation(),
+        operation,
+        root,
+        os.path.relpath(path, root),
+        own_trash(root),
+        why,
+        f"{found.st_ino}:{found.st_dev}",
+        content.size_bytes,
+        content.disk_bytes,
+        content.files,
+        time.time(),
+        path_identity(new) if new is not None else "",
+    )
+
+
+def _root_for(path: str, device: int, wanted: str | None) -> str:
+    """The folder whose trash takes ``path``: above it, and on its file system, so that a rename is all there is."""
+    for root in (wanted, cache_root(os.environ)):
+        if root is None:
+            continue
+        root = os.path.realpath(root)
+        if path.startswith(root.rstrip("/") + "/") and _device(root) == device:
+            return root
+    return os.path.dirname(path)
+
+
+def _device(path: str) -> int:
+    try:
+        return os.lstat(path).st_dev
+    except OSError:
+        return -1
+
+
+def _refuse_unmovable(path: str, item: TrashItem) -> None:
+    trash = os.path.join(item.root, item.trash)
+    if trash == path or trash.startswith(path + "/"):
+        raise Refused("the trash lies in it")
+    if os.path.ismount(path) or _has_mount(path):
+        raise Refused("another file system is mounted in it")
+    if item.replaced_by and int(item.replaced_by.partition(":")[2]) != int(item.identity.partition(":")[2]):
+        raise Refused("what replaces it lies on another file system")
+
+
+def _has_mount(path: str) -> bool:
+    return any(point.startswith(path + "/") for point in mount_points())
+
+
+def _enter(item: TrashItem) -> None:
+    """Make the item's folder with its record; the thing itself is still in its place."""
+    trash = os.path.join(item.root, item.trash)
+    try:
+        os.mkdir(trash, 0o700)
+    except FileExistsError:
+        if not is_ours(trash):
+            raise Refused(f"{trash} is no folder that only you can write into") from None
+    remember(item.root)
+    os.mkdir(item.folder, 0o700)
+    try:
+        write(item)
+    except MswbError as problem:
+        _forget(item)
+        raise Refused(f"the trash can't be written: {problem.finding.values.get('reason', problem)}") from None
+
+
+def _forget(item: TrashItem) -> None:
+    shutil.rmtree(item.folder, ignore_errors=True)
+    try:
+        os.rmdir(os.path.join(item.root, item.trash))
+    except OSError:
+        pass
+
+
+def _rename_checked(home: int, name: str, trash: int, identity: str) -> None:
+    """Rename, and look again: what was swapped in between the check and the rename goes back at once."""
+    try:
+        if identity_at(home, name) != identity:
+            raise Refused("another thing has taken its place")
+        with movable(home, name):
+            rename_new(home, name, trash, DATA)
+    except FileNotFoundError:
+        raise Refused("it is gone already") from None
+    except OSError as problem:
+        if problem.errno == errno.EXDEV:
+            raise Refused("it can't be renamed into the trash: another mount lies between") from None
+        raise
+    if identity_at(trash, DATA) != identity:
+        rename_new(trash, DATA, home, name)
+        raise Refused("another thing has taken its place")
+
+
+def _swap(home: int, name: str, trash: int, identity: str, new: str) -> None:
+    """``new`` in the place of ``name``, which goes to the trash."""
+    with folder_at(os.path.dirname(new)) as source:
+        base = os.path.basename(new)
+        if identity_at(home, name) != identity:
+            raise Refused("another thing has taken its place")
+        if not exchange(source, base, home, name):
+            _rename_checked(home, name, trash, identity)
+            try:
+                rename_new(source, base, home, name)
+            except BaseException:
+                rename_new(trash, DATA, home, name)
+                raise
+            return
+        try:
+            _rename_checked(source, base, trash, identity)
+        except BaseException:
+            exchange(source, base, home, name)
+            raise
+
+
+def _change_back(item: TrashItem) -> str:
+    """Let an item and what replaced it change places, if that is still there: another undo changes them again."""
+    if not _is(item.path, item.replaced_by):
+        raise Refused(f"something else has come to {item.path} since")
+    if not _is(item.data, item.identity):
+        raise Refused("what lies in the trash under its name is something else")
+    put_in_place(item.data, item.path, item.root, f"undo of: {item.why}", identity=item.replaced_by)
+    shutil.rmtree(item.folder)
+    return item.path
+
+
+def _erase(folder: str, cancelled: Callable[[], bool]) -> None:
+    for name in os.listdir(folder):
+        if not delete(os.path.join(folder, name), cancelled):
+            return
+    os.rmdir(folder)
