@@ -1,0 +1,1 @@
+"""MindSpore's dataset cache server: started, asked, explained, and what dead ones leave behind."""
