@@ -1,0 +1,352 @@
+"""Reading samples out of a cache by their id: views into memory-mapped shards, or bytes where mapping is not safe.
+
+Any number of processes may read while one writes: :meth:`StoreReader.refresh` sees what has been acknowledged since. A
+mapping ends where the acknowledged records do, so a torn tail that is cut later was never mapped.
+"""
+
+from __future__ import annotations
+
+import mmap as memory_map
+import os
+import threading
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from .columns import Codec, Column
+from .index import read_open, read_sealed
+from .layout import (
+    PAGE,
+    RECORD_HEADER,
+    ROW,
+    InvalidCacheFile,
+    ShardHeader,
+    hash_function,
+    index_path,
+    pack_record_header,
+    record_size,
+    shard_path,
+    shards_in,
+    unpack_shard_header,
+)
+from .scan import scan
+
+_SPARSE = 4
+"""Ids up to so many times the number of samples are looked up in an array, others in a dictionary."""
+
+
+class StoreReader:
+    """The samples of one cache folder.
+
+    Args:
+        verify: compare each record with its checksum when it is first read.
+        mmap: False reads with pread into fresh memory: for network file systems, where a file that is replaced by
+            another host would end the process (SIGBUS).
+
+    Raises:
+        InvalidCacheFile: a shard or an index is damaged; one damaged record shows only when it is read.
+        FileNotFoundError: there is no such folder. One without shards is an empty cache.
+    """
+
+    def __init__(self, folder: str, *, verify: bool = True, mmap: bool = True) -> None:
+        self.folder = os.path.abspath(folder)
+        self.verify, self.mmap = verify, mmap
+        self.columns: Tuple[Column, ...] = ()
+        self.key = ""
+        self._lock = threading.Lock()
+        self._shards: List[_Shard] = []
+        self._by_number: Dict[int, _Shard] = {}
+        self._codec: Optional[Codec] = None
+        self._rows: "np.ndarray[Any, Any]" = np.zeros(0, dtype=ROW)
+        self._places: "np.ndarray[Any, Any]" = np.zeros(0, dtype=np.uint32)
+        self._checked = bytearray()
+        self._count = 0
+        self._dense: Any = np.zeros(0, dtype=np.int64).data
+        self._sparse: Optional[Dict[int, int]] = None
+        self._distinct = 0
+        self._share()
+        self.refresh()
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """For workers that are spawned: they open the folder anew."""
+        return _reopen, (self.folder, self.verify, self.mmap)
+
+    def __len__(self) -> int:
+        return self._distinct
+
+    def __contains__(self, sample_id: int) -> bool:
+        try:
+            self._row(sample_id)
+        except KeyError:
+            return False
+        return True
+
+    def __enter__(self) -> "StoreReader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether nothing more can come: there are shards, and every one is sealed."""
+        return bool(self._shards) and all(shard.sealed for shard in self._shards)
+
+    @property
+    def verified(self) -> int:
+        """Records that this reader has compared with their checksums."""
+        return sum(self._checked)
+
+    def ids(self) -> "np.ndarray[Any, Any]":
+        """The ids of all samples, ascending."""
+        if self._sparse is not None:
+            return np.array(sorted(self._sparse), dtype=np.uint64)
+        return np.flatnonzero(np.asarray(self._dense) >= 0).astype(np.uint64)
+
+    def get(self, sample_id: int) -> Tuple[Any, ...]:
+        """The values of a sample in the order of the columns: read-only views for arrays, else ``bytes`` and ``str``.
+
+        Raises:
+            KeyError: there is no such sample, as far as the last :meth:`refresh` saw.
+            InvalidCacheFile: its record is damaged; the others can still be read.
+        """
+        row = self._row(sample_id)
+        shard = self._shards[self._where[row]]
+        offset, length = self._offsets[row], self._lengths[row]
+        if not self.mmap:
+            return self._read(shard, row, offset, length)
+        buffer = shard.mapped(offset + RECORD_HEADER + length)
+        if self.verify and not self._checked[row]:
+            self._verify(shard, row, memoryview(buffer)[offset : offset + RECORD_HEADER + length])
+        try:
+            return shard.codec.views(buffer, offset + RECORD_HEADER, length)
+        except ValueError as problem:
+            raise InvalidCacheFile(shard.path, offset, str(problem)) from None
+
+    def refresh(self) -> int:
+        """See what was written since; returns the number of samples now.
+
+        Raises:
+            InvalidCacheFile, OSError: as the constructor.
+        """
+        with self._lock:
+            for number in shards_in(self.folder):
+                shard = self._by_number.get(number)
+                if shard is None:
+                    shard = _Shard(self.folder, number)
+                    self._agree(shard)
+                    self._by_number[number] = shard
+                    self._shards = [*self._shards, shard]
+                if not shard.sealed:
+                    self._take(shard, shard.more())
+        return self._distinct
+
+    def close(self) -> None:
+        """Let go of files and mappings; views that are still in use keep theirs."""
+        for shard in self._shards:
+            shard.close()
+        self._shards, self._by_number = [], {}
+        self._dense, self._sparse, self._distinct = np.zeros(0, dtype=np.int64).data, None, 0
+
+    def _row(self, sample_id: int) -> int:
+        if self._sparse is not None:
+            return self._sparse[sample_id]
+        if not 0 <= sample_id < len(self._dense):
+            raise KeyError(sample_id)
+        row: int = self._dense[sample_id]
+        if row < 0:
+            raise KeyError(sample_id)
+        return row
+
+    def _read(self, shard: "_Shard", row: int, offset: int, length: int) -> Tuple[Any, ...]:
+        data = os.pread(shard.descriptor(), RECORD_HEADER + length, offset)
+        if len(data) < RECORD_HEADER + length:
+            raise InvalidCacheFile(shard.path, offset + len(data), "the record is cut", "truncated")
+        if self.verify and not self._checked[row]:
+            self._verify(shard, row, memoryview(data))
+        try:
+            return shard.codec.views(data, RECORD_HEADER, length)
+        except ValueError as problem:
+            raise InvalidCacheFile(shard.path, offset, str(problem)) from None
+
+    def _verify(self, shard: "_Shard", row: int, record: memoryview) -> None:
+        offset, length, sample_id, digest = self._rows[row].tolist()
+        if record[:RECORD_HEADER] != pack_record_header(sample_id, length, digest, shard.header.seed):
+            raise InvalidCacheFile(shard.path, offset, "the record's header is damaged, or not what the index says")
+        found = shard.digest(record[RECORD_HEADER:])
+        if found != digest:
+            reason = "the payload's hash is %016x, the data gives %016x" % (digest, found)
+            raise InvalidCacheFile(shard.path, offset, reason)
+        self._checked[row] = 1
+
+    def _agree(self, shard: "_Shard") -> None:
+        """All shards of a cache have one schema and one key."""
+        if not self._shards:
+            self.columns, self.key = shard.header.columns, shard.header.key
+            self._codec = Codec(self.columns)
+        elif (shard.header.columns, shard.header.key) != (self.columns, self.key):
+            raise InvalidCacheFile(
+                shard.path, 24, "its schema or key is not that of the other shards", "schema-changed"
+            )
+        assert self._codec is not None
+        shard.codec = self._codec
+
+    def _take(self, shard: "_Shard", rows: "np.ndarray[Any, Any]") -> None:
+        """Add rows to the table; a later record of an id replaces an earlier one."""
+        if not len(rows):
+            return
+        fixed = shard.codec.fixed_length
+        if fixed is not None:
+            wrong = np.flatnonzero(rows["length"] != fixed)
+            if len(wrong):
+                offset, length = int(rows["offset"][wrong[0]]), int(rows["length"][wrong[0]])
+                reason = "the index names a payload of %d bytes, where the columns take %d" % (length, fixed)
+                raise InvalidCacheFile(shard.path, offset, reason, "index-damaged")
+        first, last = self._count, self._count + len(rows)
+        if last > len(self._rows):
+            self._rows = _grown(self._rows, last)
+            self._places = _grown(self._places, last)
+        self._rows[first:last] = rows
+        self._places[first:last] = len(self._shards) - 1 if shard is self._shards[-1] else self._shards.index(shard)
+        self._checked.extend(bytes(len(rows)))
+        self._share(last)
+        self._find(rows["id"], first)
+        self._count = last
+
+    def _share(self, count: int = 0) -> None:
+        """Memory views give plain numbers three times as fast as arrays do."""
+        self._offsets = np.ascontiguousarray(self._rows["offset"][:count]).data
+        self._lengths = np.ascontiguousarray(self._rows["length"][:count]).data
+        self._where = self._places.data
+
+    def _find(self, ids: "np.ndarray[Any, Any]", first: int) -> None:
+        rows = np.arange(first, first + len(ids), dtype=np.int64)
+        highest = max(int(ids.max()), len(self._dense) - 1)
+        if self._sparse is None and highest < _SPARSE * (first + len(ids)) + PAGE:
+            dense = np.asarray(self._dense)
+            if highest >= len(dense):
+                dense = np.full(max(highest + 1, 2 * len(dense)), -1, dtype=np.int64)
+                dense[: len(self._dense)] = self._dense
+            dense[ids.astype(np.int64)] = rows
+            self._dense = dense.data
+            self._distinct = int(np.count_nonzero(dense >= 0))
+            return
+        if self._sparse is None:
+            dense = np.asarray(self._dense)
+            known = np.flatnonzero(dense >= 0)
+            self._sparse = dict(zip(known.tolist(), dense[known].tolist()))
+        self._sparse.update(zip(ids.tolist(), rows.tolist()))
+        self._distinct = len(self._sparse)
+
+
+class _Shard:
+    """One shard: its header, and its bytes once they are asked for."""
+
+    codec: Codec
+
+    def __init__(self, folder: str, number: int) -> None:
+        self.folder, self.number = folder, number
+        self.sealed = False
+        self._descriptor, self.path = self._open()
+        self.header = self._header()
+        self.digest = hash_function(self.header.hash_name, self.path)
+        self._taken = 0
+        self._last: Any = None
+        self._end = 0
+        self._map: Any = None
+
+    def more(self) -> "np.ndarray[Any, Any]":
+        """The rows that came since the last call."""
+        final = shard_path(self.folder, self.number)
+        size = os.fstat(self._descriptor).st_size
+        if os.path.exists(final):
+            self.path, self.sealed = final, True
+            rows = self._sealed_rows(size)
+        else:
+            rows = self._open_rows(size)
+        if self._taken and (len(rows) < self._taken or rows[self._taken - 1] != self._last):
+            self._taken = 0  # another writer has recovered the shard and dropped damaged records
+        new = rows[self._taken :]
+        if len(rows):
+            self._last = rows[-1]
+            self._end = int(rows["offset"][-1]) + record_size(int(rows["length"][-1]))
+        self._taken = len(rows)
+        return new
+
+    def mapped(self, end: int) -> Any:
+        """The mapping, long enough for the first ``end`` bytes."""
+        if self._map is None or len(self._map) < end:
+            self._map = memory_map.mmap(self.descriptor(), max(self._end, end), access=memory_map.ACCESS_READ)
+            if self.sealed:
+                os.close(self._descriptor)  # the mapping has its own
+                self._descriptor = -1
+        return self._map
+
+    def descriptor(self) -> int:
+        if self._descriptor < 0:
+            self._descriptor, self.path = self._open()
+        return self._descriptor
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        if self._map is not None:
+            try:
+                self._map.close()
+            except BufferError:
+                pass  # views into it live on
+            self._map = None
+
+    def _open(self) -> Tuple[int, str]:
+        """A descriptor of the shard; it may be sealed, and so renamed, at this very moment."""
+        for part in (False, True, False):
+            path = shard_path(self.folder, self.number, part=part)
+            try:
+                return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), path
+            except FileNotFoundError:
+                continue
+        raise InvalidCacheFile(shard_path(self.folder, self.number), 0, "it has vanished", "truncated")
+
+    def _header(self) -> ShardHeader:
+        def first(length: int) -> bytes:
+            return os.pread(self._descriptor, length, 0)
+
+        try:
+            header = unpack_shard_header(self.path, first(PAGE), first)
+            if header.number != self.number:
+                raise InvalidCacheFile(self.path, 24, "it is shard %d under another number" % header.number, "renamed")
+        except BaseException:
+            self.close_descriptor()
+            raise
+        return header
+
+    def close_descriptor(self) -> None:
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _sealed_rows(self, size: int) -> "np.ndarray[Any, Any]":
+        return read_sealed(index_path(self.folder, self.number), self.number, size)[1]
+
+    def _open_rows(self, size: int) -> "np.ndarray[Any, Any]":
+        try:
+            return read_open(index_path(self.folder, self.number, part=True), self.header.data_start, size)
+        except InvalidCacheFile as problem:
+            if os.path.exists(shard_path(self.folder, self.number)):
+                self.sealed = True
+                return self._sealed_rows(size)
+            if problem.status == "version-mismatch":
+                raise
+        # The index of an unfinished shard only saves this scan.
+        seen = scan(self.descriptor(), self.header, self.header.data_start, size)
+        return np.array([(one.offset, one.length, one.sample_id, one.digest) for one in seen if one.intact], dtype=ROW)
+
+
+def _grown(array: "np.ndarray[Any, Any]", count: int) -> "np.ndarray[Any, Any]":
+    larger = np.zeros(max(count, 2 * len(array)), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _reopen(folder: str, verify: bool, mmap: bool) -> StoreReader:
+    return StoreReader(folder, verify=verify, mmap=mmap)
