@@ -26,7 +26,7 @@ class Session:
     """A session with its caches. ``created``: seconds since the epoch, None where no log tells it.
 
     ``use``: the training under ``mswb run`` that filled it, as far as one noted that; ``changes``: what its files have
-    become since then.
+    become since then. ``compared``: a person named the data, and it was compared with the time of the session.
     """
 
     id: int
@@ -35,13 +35,14 @@ class Session:
     created: float | None = None
     use: sources.Use | None = None
     changes: sources.Changes = NOTHING
+    compared: bool = False
 
     @property
     def status(self) -> str:
         """``stale-source``, ``ok``, or ``unverified`` where nobody knows what it was filled from."""
         if self.changes:
             return "stale-source"
-        return "unverified" if self.use is None else "ok"
+        return "ok" if self.compared or self.use is not None else "unverified"
 
 
 def start(program: Admin, wanted: Start) -> Server:
@@ -199,3 +200,27 @@ def _ended(process: ProcessId) -> bool:
     while is_alive(process) and time.monotonic() < deadline:
         time.sleep(_LOOK_S)
     return not is_alive(process)
+
+
+def compared(session: Session, paths: Sequence[str]) -> tuple[Session, list[Finding]]:
+    """A session with what has become of the data at ``paths`` since it was made, and the findings about it.
+
+    Without paths only what a training under ``mswb run`` has noted is compared.
+
+    Raises:
+        MswbError: ``path-missing``.
+    """
+    found: list[Finding] = []
+    changes, created = session.changes, session.created
+    if paths:
+        if created is None:
+            running = _mine(session.port)
+            created = running.started if running else None
+            found.append(make("session-time-unknown", values={"session": session.id}))
+        for path in paths:
+            if not os.path.exists(path):
+                raise stop("path-missing", values={"path": path})
+        changes = changes or sources.since(paths, created if created is not None else time.time())
+    if changes:
+        found.append(stale(session.id, session.port, changes))
+    return replace(session, changes=changes, created=created, compared=bool(paths)), found

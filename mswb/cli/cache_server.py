@@ -1,0 +1,455 @@
+"""``mswb cache server``: MindSpore's dataset cache server, without importing MindSpore."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mswb.cli import output
+from mswb.cli.doctor import human_bytes
+from mswb.findings import Finding, language
+from mswb.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from mswb.cache.entries import Entry
+    from mswb.cache.server.admin import Admin
+    from mswb.cache.server.manage import Session
+    from mswb.cache.server.running import Server
+
+KIND = "cache_server"
+DEFAULT_PORT = 50052
+_TERMINAL_REST_S = 1.0
+
+WORDS: dict[str, dict[str, str]] = {
+    "en": {
+        "starting": "starting a server on port {port}",
+        "stopping": "stopping the server on port {port}",
+        "asking": "asking the server on port {port}",
+        "looking": "comparing files with the time of the session",
+        "started": "server {pid} runs on port {port}, spills to {spill}",
+        "nowhere": "nowhere (rows that do not fit are dropped)",
+        "session": "next: mswb cache server session create -p {port}",
+        "stopped": "stopped the server on port {port}; its sessions and rows are gone",
+        "created": "session {session} on port {port}",
+        "use": "in the script: cache=ds.DatasetCache(session_id={session}, port={port})",
+        "destroyed": "destroyed session {session} on port {port}",
+        "no-servers": "no dataset cache server runs on this host",
+        "no-leftovers": "nothing is left of dead servers",
+        "no-sessions": "no sessions on port {port}; mswb cache server session create makes one",
+        "nothing": "nothing to remove",
+        "fresh": "session {session}: nothing has changed since {since}",
+        "sessions-of": "sessions on port {port}",
+        "port": "port",
+        "pid": "pid",
+        "user": "user",
+        "since": "since",
+        "workers": "workers",
+        "memory": "memory",
+        "spill": "spill folder",
+        "status": "status",
+        "size": "size",
+        "what": "what",
+        "path": "path",
+        "cache": "cache",
+        "rows": "rows",
+        "on-disk": "on disk",
+        "row": "a row",
+        "own": "it chooses",
+        "none": "none",
+    },
+    "zh": {
+        "starting": "正在端口 {port} 启动服务",
+        "stopping": "正在停止端口 {port} 的服务",
+        "asking": "正在询问端口 {port} 的服务",
+        "looking": "正在比较文件与会话的时间",
+        "started": "服务 {pid} 运行于端口 {port}，溢写到 {spill}",
+        "nowhere": "无（放不下的行会被丢弃）",
+        "session": "下一步：mswb cache server session create -p {port}",
+        "stopped": "已停止端口 {port} 的服务；其会话与数据行均已丢失",
+        "created": "端口 {port} 上的会话 {session}",
+        "use": "在脚本中：cache=ds.DatasetCache(session_id={session}, port={port})",
+        "destroyed": "已销毁端口 {port} 上的会话 {session}",
+        "no-servers": "本机没有运行数据集缓存服务",
+        "no-leftovers": "没有已死服务的残留",
+        "no-sessions": "端口 {port} 上没有会话；用 mswb cache server session create 新建",
+        "nothing": "没有可清除的内容",
+        "fresh": "会话 {session}：自 {since} 起没有变化",
+        "sessions-of": "端口 {port} 的会话",
+        "port": "端口",
+        "pid": "pid",
+        "user": "用户",
+        "since": "始于",
+        "workers": "工作线程",
+        "memory": "内存",
+        "spill": "溢写目录",
+        "status": "状态",
+        "size": "大小",
+        "what": "内容",
+        "path": "路径",
+        "cache": "缓存",
+        "rows": "行数",
+        "on-disk": "磁盘行数",
+        "row": "每行",
+        "own": "自动",
+        "none": "无",
+    },
+}
+
+_port = click.option(
+    "-p",
+    "--port",
+    type=click.IntRange(1025, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port of the server.",
+)
+_python = click.option("--python", help="The Python that trains; its MindSpore has the server.")
+
+
+@click.group()
+def server() -> None:
+    """MindSpore's dataset cache server: start, stop, sessions, what its numbers mean, leftovers of dead ones."""
+
+
+@server.command()
+@_port
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address, which must be this host's.")
+@click.option("-w", "--workers", type=click.IntRange(1, 100), help="Threads that serve; it chooses by default.")
+@click.option("-s", "--spill", help="Folder for rows that do not fit into memory; made when it is missing.")
+@click.option("-l", "--log-level", type=click.IntRange(0, 4), help="Level of its log; 1 tells when sessions were made.")
+@_python
+@output.format_option
+def start(
+    port: int, host: str, workers: int | None, spill: str | None, log_level: int | None, python: str | None, form: str
+) -> int:
+    """Start a server for this user, in the background."""
+    from mswb.cache.server import manage
+    from mswb.cache.server.admin import Start
+
+    folder = None if spill is None else os.path.abspath(os.path.expanduser(spill))
+    with _doing("starting", form, port=port):
+        found = manage.start(_admin(python), Start(port, host, workers, folder, log_level))
+    if form == "json":
+        _emit([], servers=[_server_row(found)])
+        return 0
+    words = WORDS[language()]
+    _say("started", pid=found.process.pid, port=port, spill=found.spill or words["nowhere"])
+    _say("session", port=port)
+    return 0
+
+
+@server.command()
+@_port
+@_python
+@output.format_option
+def stop(port: int, python: str | None, form: str) -> int:
+    """Stop a server; its sessions and rows are gone with it."""
+    from mswb.cache.server import manage
+
+    with _doing("stopping", form, port=port):
+        found = manage.stop_server(_admin(python), port)
+    if form == "json":
+        _emit([], stopped=port, servers=[_server_row(found)] if found else [])
+    else:
+        _say("stopped", port=port)
+    return 0
+
+
+@server.command()
+@click.option(
+    "-s", "--spill", "spills", multiple=True, help="A spill folder to look into, beside those that are known."
+)
+@output.format_option
+def status(spills: tuple[str, ...], form: str) -> int:
+    """The servers of this host, and what dead ones left; no server is asked."""
+    from mswb.cache.entries import to_row
+    from mswb.cache.server.leftovers import leftovers
+    from mswb.cache.server.running import look
+
+    host = look()
+    entries = leftovers(host, [os.path.abspath(path) for path in spills])
+    findings = [finding for entry in entries for finding in entry.findings]
+    if form == "json":
+        _emit(findings, servers=[_server_row(one) for one in host.servers], entries=[to_row(one) for one in entries])
+    else:
+        _show_servers(host.servers)
+        print()
+        _show_leftovers([entry for entry in entries if entry.status != "ok"])
+    return 0
+
+
+@server.command()
+@_port
+@_python
+@output.format_option
+def sessions(port: int, python: str | None, form: str) -> int:
+    """The sessions of a server: rows, sizes, whether their files have changed since."""
+    return _report_sessions(port, None, python, form)
+
+
+@server.command()
+@click.argument("session", type=click.IntRange(1, 0xFFFFFFFF), required=False)
+@_port
+@_python
+@output.format_option
+def stats(session: int | None, port: int, python: str | None, form: str) -> int:
+    """What is cached for SESSION (all by default), with what 'n/a' and empty numbers mean."""
+    return _report_sessions(port, session, python, form, explained=True)
+
+
+@server.group()
+def session() -> None:
+    """Create or destroy a session."""
+
+
+@session.command("create")
+@_port
+@_python
+@output.format_option
+def create(port: int, python: str | None, form: str) -> int:
+    """Make a session, whose number DatasetCache takes."""
+    from mswb.cache.server import manage
+
+    number = manage.create(_admin(python), port)
+    if form == "json":
+        _emit([], session=number, port=port)
+    else:
+        _say("created", session=number, port=port)
+        _say("use", session=number, port=port)
+    return 0
+
+
+@session.command("destroy")
+@click.argument("number", type=click.IntRange(1, 0xFFFFFFFF), metavar="SESSION")
+@_port
+@_python
+@output.format_option
+def destroy(number: int, port: int, python: str | None, form: str) -> int:
+    """Destroy SESSION with all its rows; a training that uses it dies."""
+    from mswb.cache.server import manage
+
+    manage.destroy(_admin(python), port, number)
+    if form == "json":
+        _emit([], session=number, port=port)
+    else:
+        _say("destroyed", session=number, port=port)
+    return 0
+
+
+@server.command()
+@click.option("--source", "paths", multiple=True, help="Folder or file that the cached pipeline reads.")
+@click.option("--session", "number", type=click.IntRange(1, 0xFFFFFFFF), help="One session; all by default.")
+@_port
+@_python
+@output.format_option
+def check(paths: tuple[str, ...], number: int | None, port: int, python: str | None, form: str) -> int:
+    """Say whether data changed after a session was filled; the server would go on serving the old rows.
+
+    What trainings under 'mswb run' have cached is known. For others name the data with --source: its files are
+    compared with the time at which the session was made. Exit code 1 when a session serves old rows.
+    """
+    from mswb.cache.server import manage
+
+    settings = load_settings()
+    with _doing("asking", form, port=port):
+        found = _wanted(manage.sessions(_admin(python, settings), port, settings), port, number)
+    with _doing("looking", form):
+        compared = [manage.compared(one, paths) for one in found]
+    checked = [one for one, _ in compared]
+    findings = [finding for _, several in compared for finding in several]
+    if form == "json":
+        _emit(findings, sessions=[_session_row(one) for one in checked])
+        return int(any(one.changes for one in checked))
+    output.show_findings(findings, lang=language())
+    for one in checked:
+        if not one.changes:
+            _say("fresh", session=one.id, since=_moment(one.created))
+    return int(any(one.changes for one in checked))
+
+
+@server.command()
+@click.option(
+    "-s", "--spill", "spills", multiple=True, help="A spill folder to look into, beside those that are known."
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan, change nothing.")
+@click.option("--force", is_flag=True, help="Do not ask.")
+@output.format_option
+def clean(spills: tuple[str, ...], dry_run: bool, force: bool, form: str) -> int:
+    """Remove what dead servers of yours left: sockets, shared memory, spilled rows (these go to the trash)."""
+    from mswb.cache.server import removal
+    from mswb.cache.server.leftovers import leftovers
+    from mswb.cli.plans import carry_out, report_plan, show_plan
+    from mswb.plan import Outcome, Plan, apply
+
+    plan = removal.plan(leftovers(spills=[os.path.abspath(path) for path in spills]))
+    if form == "text":
+        show_plan(plan, WORDS[language()]["nothing"])
+    if dry_run or not plan.actions:
+        return report_plan(plan, None, form)
+
+    def do(agreed: Plan) -> list[Outcome]:
+        return apply(agreed, removal.doers())
+
+    return carry_out(plan, force, form, do)
+
+
+def _report_sessions(port: int, number: int | None, python: str | None, form: str, *, explained: bool = False) -> int:
+    from mswb.cache.server import explain, manage
+    from mswb.cache.server.running import look
+
+    settings = load_settings()
+    with _doing("asking", form, port=port):
+        found = _wanted(manage.sessions(_admin(python, settings), port, settings), port, number)
+    findings = [manage.stale(one.id, port, one.changes) for one in found if one.changes]
+    if explained:
+        running = look().server(port)
+        rows = [row for one in found for row in one.caches]
+        findings += explain.of_sessions(rows, port, running.spill if running else None)
+    if form == "json":
+        _emit(findings, port=port, sessions=[_session_row(one) for one in found])
+    elif not found:
+        _say("no-sessions", port=port)
+    else:
+        _show_sessions(found)
+        if findings:
+            print()
+        output.show_findings(findings, lang=language())
+    return int(any(finding.severity == "error" for finding in findings))
+
+
+def _wanted(found: list[Session], port: int, number: int | None) -> list[Session]:
+    from mswb.cache.server import manage
+
+    chosen = [one for one in found if number in (None, one.id)]
+    if number is not None and not chosen:
+        raise manage.unknown_session(port, number, [row for one in found for row in one.caches])
+    return chosen
+
+
+def _admin(python: str | None, settings: Settings | None = None) -> Admin:
+    from mswb.cache.server import admin
+    from mswb.env.interpreter import find_interpreter
+
+    known = load_settings() if settings is None else settings
+    return admin.find(find_interpreter(python, known, os.environ), known)
+
+
+def _emit(findings: Sequence[Finding], **keys: Any) -> None:
+    output.emit(KIND, findings, **keys)
+
+
+def _say(name: str, **values: Any) -> None:
+    print(output.safe_line(WORDS[language()][name].format(**values)))
+
+
+@contextmanager
+def _doing(name: str, form: str, **values: Any) -> Iterator[None]:
+    """While something runs, one line on a terminal says what and for how long already."""
+    from threading import Event, Thread
+
+    if form == "json" or not sys.stderr.isatty():
+        yield
+        return
+    text, done, began = WORDS[language()][name].format(**values), Event(), time.monotonic()
+
+    def tell() -> None:
+        while not done.wait(_TERMINAL_REST_S):
+            sys.stderr.write(f"\r\x1b[K{output.safe_line(text)}  {time.monotonic() - began:.0f} s")
+            sys.stderr.flush()
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
+def _server_row(one: Server) -> dict[str, Any]:
+    from mswb.jobs.procs import user_name
+
+    row = {name: value for name, value in asdict(one).items() if name not in ("process", "uid")}
+    return {"pid": one.process.pid, "start_time": one.process.start_time, "user": user_name(one.uid), **row}
+
+
+def _session_row(one: Session) -> dict[str, Any]:
+    return {
+        "session": one.id,
+        "port": one.port,
+        "status": one.status,
+        "created": one.created,
+        "run": one.use.run if one.use else None,
+        "sources": list(one.use.sources) if one.use else [],
+        "changes": asdict(one.changes),
+        "caches": [{**asdict(row), "rows": row.rows, "size_bytes": row.size_bytes} for row in one.caches if row.cache],
+    }
+
+
+def _show_servers(found: Sequence[Server]) -> None:
+    from mswb.jobs.procs import user_name
+
+    words = WORDS[language()]
+    if not found:
+        print(words["no-servers"])
+        return
+    heads = [words[name] for name in ("port", "pid", "user", "since", "workers", "memory", "spill")]
+    rows = [
+        (
+            one.port,
+            one.process.pid,
+            user_name(one.uid),
+            _moment(one.started),
+            one.workers if one.workers > 0 else words["own"],
+            f"{one.memory_ratio * 100:.0f} %",
+            one.spill or words["none"],
+        )
+        for one in found
+    ]
+    output.show_table(heads, rows, right=(0, 1, 4, 5))
+
+
+def _show_leftovers(entries: Sequence[Entry]) -> None:
+    words = WORDS[language()]
+    if not entries:
+        print(words["no-leftovers"])
+        return
+    heads = [words[name] for name in ("status", "size", "what", "path")]
+    output.show_table(
+        heads, [(one.status, human_bytes(one.size_bytes), one.detail, one.path) for one in entries], right=(1,)
+    )
+    print()
+    output.show_findings([finding for entry in entries for finding in entry.findings], lang=language())
+
+
+def _show_sessions(found: Sequence[Session]) -> None:
+    words = WORDS[language()]
+    heads = ["session", *(words[name] for name in ("cache", "status", "rows", "on-disk", "row", "size", "since"))]
+    rows = [
+        (
+            one.id,
+            row.cache if row.cache is not None else words["none"],
+            one.status,
+            row.rows,
+            row.on_disk,
+            human_bytes(row.row_bytes) if row.row_bytes is not None else "",
+            human_bytes(row.size_bytes),
+            _moment(one.created),
+        )
+        for one in found
+        for row in one.caches
+    ]
+    output.show_table(heads, rows, right=(0, 1, 3, 4, 5, 6))
+
+
+def _moment(seconds: float | None) -> str:
+    return time.strftime("%m-%d %H:%M:%S", time.localtime(seconds)) if seconds is not None else "?"
