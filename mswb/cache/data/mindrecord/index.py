@@ -1,0 +1,158 @@
+"""The index of a MindRecord: an SQLite file with one row of places for each row of data, and the index fields' values.
+
+MindSpore cuts rows out by these places alone, and where only index fields are asked for it takes their very values
+from here and not from the data [measured]. So both are compared. Hostile files are read here: read-only, without what
+a schema may run, and in a process of its own (:mod:`mswb.cache.worker`).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from mswb.cache.data.mindrecord.header import Header
+
+MAGIC = b"SQLite format 3\0"
+PLACES = (
+    "ROW_ID",
+    "PAGE_ID_RAW",
+    "PAGE_OFFSET_RAW",
+    "PAGE_OFFSET_RAW_END",
+    "ROW_GROUP_ID",
+    "PAGE_ID_BLOB",
+    "PAGE_OFFSET_BLOB",
+    "PAGE_OFFSET_BLOB_END",
+)
+"""The columns that every index has; offsets count from the start of the page and include the eight bytes of length."""
+SQL_TYPES = {"int32": "INTEGER", "int64": "INTEGER", "float32": "REAL", "float64": "REAL", "string": "TEXT"}
+MAX_VALUE = 256 << 20
+"""Bytes of one value: no row of a MindRecord is longer."""
+_BATCH = 512
+_OPCODES = 20_000
+
+
+class BadIndex(Exception):
+    """The index can't be used. ``code`` is index-damaged, index-foreign or renamed; ``offset`` a place in the file."""
+
+    def __init__(self, code: str, reason: str, offset: int | None = None) -> None:
+        super().__init__(reason)
+        self.code, self.reason, self.offset = code, reason, offset
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """One row of the index. ``values`` are those of the index fields, in the order of the header."""
+
+    row: int
+    raw: tuple[int, int, int]
+    group: int
+    blob: tuple[int, int, int]
+    values: tuple[Any, ...]
+
+
+def columns_of(header: Header) -> list[tuple[str, str]]:
+    """Names and SQL types of the columns of INDEXES for a data file."""
+    columns = [(name, "INT") for name in PLACES]
+    for number, field in enumerate(header.indexed):
+        kind = SQL_TYPES[header.columns[field.index_field].type]
+        columns += [(f"INC_{number}", "INT"), (f"{field.index_field}_{field.schema_id}", kind)]
+    return columns
+
+
+def stored(value: Any) -> Any:
+    """A value as the index holds it: MindSpore hands texts to SQLite as C strings, which end at a NUL."""
+    return value.split("\0", 1)[0] if isinstance(value, str) else value
+
+
+@contextmanager
+def opened(path: str, cancelled: Callable[[], bool] = lambda: False) -> Iterator[Index]:
+    """The index in a file.
+
+    Raises:
+        BadIndex: it is none, or damaged.
+        OSError: it can't be read.
+    """
+    _look(path)
+    connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1", uri=True)
+    with closing(connection):
+        connection.set_progress_handler(cancelled, _OPCODES)
+        if hasattr(connection, "setlimit"):
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+        # A flipped byte in a text is a value that differs, and not an error of the whole file.
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+        try:
+            for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
+                connection.execute(f"PRAGMA {pragma}")
+            yield Index(connection)
+        except (sqlite3.Error, OverflowError) as problem:
+            if cancelled():
+                return
+            raise BadIndex("index-damaged", f"SQLite says: {problem}") from None
+
+
+class Index:
+    """An open index. Its methods raise sqlite3.Error, which :func:`opened` turns into BadIndex."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def names(self) -> list[str]:
+        """The data files that it says it belongs to: one.
+
+        Raises:
+            BadIndex: it has not the tables of an index.
+        """
+        sources = dict(self._connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall())
+        for table in ("SHARD_NAME", "INDEXES"):
+            if not str(sources.get(table)).upper().startswith("CREATE TABLE"):
+                raise BadIndex("index-foreign", f"it is an SQLite file without a table {table}")
+        return [str(name) for (name,) in self._connection.execute("SELECT NAME FROM SHARD_NAME LIMIT 2000")]
+
+    def columns(self) -> list[str]:
+        """The columns of INDEXES."""
+        return [row[1] for row in self._connection.execute("PRAGMA table_info(INDEXES)").fetchmany(4000)]
+
+    def problem(self) -> str:
+        """What SQLite itself finds wrong with the file's structure; empty if nothing."""
+        (answer,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        return "" if answer == "ok" else str(answer).replace("\n", " ")
+
+    def rows(self, header: Header) -> Iterator[IndexRow]:
+        """All rows in the order of their numbers.
+
+        Raises:
+            BadIndex: a place is no number.
+        """
+        fields = "".join(f', "{field.index_field}_{field.schema_id}"' for field in header.indexed)
+        query = f"SELECT {', '.join(PLACES)}{fields} FROM INDEXES ORDER BY ROW_ID"  # noqa: S608
+        cursor = self._connection.execute(query)
+        while batch := cursor.fetchmany(_BATCH):
+            for row in batch:
+                if not all(type(place) is int for place in row[:8]):
+                    raise BadIndex("index-damaged", "a place in it is no number")
+                yield IndexRow(row[0], row[1:4], row[4], row[5:8], row[8:])
+
+
+def _look(path: str) -> None:
+    """What can be said before SQLite reads it.
+
+    Raises:
+        BadIndex: it is empty, no SQLite file, or cut.
+    """
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start = file.read(100)
+    if not size:
+        raise BadIndex("index-damaged", "it has no bytes at all", 0)
+    if not start.startswith(MAGIC) or len(start) < 100:
+        raise BadIndex("index-damaged", "it is no SQLite file", 0)
+    (page,), (pages,) = struct.unpack_from(">H", start, 16), struct.unpack_from(">I", start, 28)
+    page = 65536 if page == 1 else page
+    if pages * page > size:
+        raise BadIndex("index-damaged", f"it is cut: {size} bytes of {pages * page}", size)

@@ -1,0 +1,75 @@
+"""Finding rows in a page by their own lengths, without an index; and behind a damaged length again."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from mswb.cache.data.mindrecord.header import Segment
+from mswb.cache.data.mindrecord.reading import Reader
+
+_TRIES = 4096
+"""Places behind a damaged row at which the next one is looked for in full."""
+_LENGTH = struct.Struct("<Q")
+
+
+def bounds(reader: Reader, segment: Segment, rows: int, begin: int | None = None) -> list[int]:
+    """Where the rows of a segment begin, and where the last one ends, from the start of its page.
+
+    Stops at the first length that leads out of the segment or the file: the segment is whole when ``rows`` + 1 places
+    come back and the last is its end.
+    """
+    at = segment.begin if begin is None else begin
+    found = [at]
+    base, end, unpack = segment.base, segment.end, _LENGTH.unpack_from
+    while len(found) <= rows and at + 8 <= end:
+        window = reader.view(base + at, min(1 << 20, end - at))
+        start, held = at, len(window)
+        # Many lengths from one window: a call for each row would cost more than the row.
+        while len(found) <= rows and at - start + 8 <= held:
+            at += 8 + unpack(window, at - start)[0]
+            if at > end:
+                return found
+            found.append(at)
+        if held < 8:
+            return found
+    return found
+
+
+def is_whole(places: list[int], segment: Segment, rows: int) -> bool:
+    """Whether :func:`bounds` found every row and nothing else."""
+    return len(places) == rows + 1 and places[-1] == segment.end
+
+
+def resume(reader: Reader, segment: Segment, broken: int, left: int) -> list[int]:
+    """The bounds of the rows behind a damaged one at ``broken``: those of the first place from which lengths lead to
+    the very end of the segment, with at most ``left`` rows. Empty if there is none.
+
+    A length's upper four bytes are NULs, since a page has at most 256 MiB; only such places are tried.
+    """
+    if left < 1:
+        return []
+    for place in _candidates(reader, segment, broken + 8):
+        found = bounds(reader, segment, left, place)
+        if found[-1] == segment.end and len(found) > 1:
+            return found
+    return []
+
+
+def _candidates(reader: Reader, segment: Segment, begin: int) -> Iterator[int]:
+    tries = 0
+    at = begin
+    while at < segment.end and tries < _TRIES:
+        window = bytes(reader.view(segment.base + at, min(1 << 20, segment.end - at)))
+        if len(window) < 8:
+            return
+        place = window.find(b"\0\0\0\0", 4)
+        while place != -1 and tries < _TRIES:
+            start = place - 4
+            length = _LENGTH.unpack_from(window, start)[0]
+            # A row of no bytes is possible for text only; runs of NULs are no rows.
+            if 0 < length <= segment.end - at - start - 8:
+                tries += 1
+                yield at + start
+            place = window.find(b"\0\0\0\0", place + 1)
+        at += max(1, len(window) - 7)
