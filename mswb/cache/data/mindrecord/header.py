@@ -6,6 +6,7 @@ What each key means was found by writing files with MindSpore 2.10's FileWriter 
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ MIN_PAGE, MAX_PAGE = 32 << 10, 256 << 20
 
 _KEYS = (b'"header_size"', b'"page_size"', b'"shard_addresses"', b'"row_group_ids"', b'"blob_fields"', b'"BLOB_DATA"')
 _ENCRYPTED_END = b"ENCRYPT"
+_NAME = re.compile(r"[0-9A-Za-z_]+")
+"""What MindSpore allows a column to be called."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _PACKED = {b"\x1f\x8b\x08": "gzip", b"\x78\x01": "zlib", b"\x78\x5e": "zlib", b"\x78\x9c": "zlib", b"\x78\xda": "zlib"}
 
@@ -224,7 +227,7 @@ def _short(start: bytes, length: int, size: int) -> Broken:
     try:
         json.loads(text)
     except (ValueError, RecursionError):
-        whole = length > MAX_HEADER or size >= MIN_HEADER and len(text) < len(start) - 8
+        whole = length > MAX_HEADER or (size >= MIN_HEADER and len(text) < len(start) - 8)
         return Broken("corrupted" if whole else "truncated", reason)
     return Broken("corrupted", f"{reason}; its text ends after {len(text)}")
 
@@ -263,6 +266,8 @@ def _wrong_columns(header: Header) -> Iterator[str]:
     if sorted(header.blob_fields) != expected:
         yield f"blob_fields are {_names(header.blob_fields)}, columns with a shape or bytes are {_names(expected)}"
     for name, column in header.columns.items():
+        if not _NAME.fullmatch(name):
+            yield f"a column is called {printable(name, 60)!r}"
         if column.shape is not None and any(size < 1 and size != -1 for size in column.shape):
             yield f"column {printable(name, 60)} has the shape {list(column.shape)}"
     scalar = set(header.columns) - set(header.blob_fields)

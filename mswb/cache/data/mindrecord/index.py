@@ -33,6 +33,8 @@ PLACES = (
 SQL_TYPES = {"int32": "INTEGER", "int64": "INTEGER", "float32": "REAL", "float64": "REAL", "string": "TEXT"}
 MAX_VALUE = 256 << 20
 """Bytes of one value: no row of a MindRecord is longer."""
+_LIMIT_LENGTH = 0
+"""SQLITE_LIMIT_LENGTH."""
 _BATCH = 512
 _OPCODES = 20_000
 
@@ -82,8 +84,9 @@ def opened(path: str, cancelled: Callable[[], bool] = lambda: False) -> Iterator
     connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1", uri=True)
     with closing(connection):
         connection.set_progress_handler(cancelled, _OPCODES)
-        if hasattr(connection, "setlimit"):
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+        limit = getattr(connection, "setlimit", None)  # since Python 3.11
+        if limit is not None:
+            limit(_LIMIT_LENGTH, MAX_VALUE)
         # A flipped byte in a text is a value that differs, and not an error of the whole file.
         connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         try:
@@ -130,7 +133,7 @@ class Index:
             BadIndex: a place is no number.
         """
         fields = "".join(f', "{field.index_field}_{field.schema_id}"' for field in header.indexed)
-        query = f"SELECT {', '.join(PLACES)}{fields} FROM INDEXES ORDER BY ROW_ID"  # noqa: S608
+        query = f"SELECT {', '.join(PLACES)}{fields} FROM INDEXES ORDER BY ROW_ID"
         cursor = self._connection.execute(query)
         while batch := cursor.fetchmany(_BATCH):
             for row in batch:
