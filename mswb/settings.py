@@ -74,6 +74,14 @@ class _Known:
     default: Callable[[Mapping[str, str]], Any]
 
 
+def _switch(value: Any) -> bool:
+    words = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
+    known = words.get(str(value).strip().lower())
+    if known is None:
+        raise ValueError(f"{value!r} is neither true nor false")
+    return known
+
+
 def _state_home(env: Mapping[str, str]) -> str:
     base = env.get("XDG_STATE_HOME") or os.path.join(_home(env), ".local", "state")
     return os.path.join(base, "mswb")
@@ -91,6 +99,7 @@ KNOWN: Mapping[str, _Known] = {
     "log_dir": _Known("MSWB_LOG_DIR", _text, lambda env: "ms_run_log"),
     "silence_s": _Known("MSWB_SILENCE_S", _seconds, lambda env: 60.0),
     "stop_grace_s": _Known("MSWB_STOP_GRACE_S", _seconds, lambda env: 5.0),
+    "compile_cache": _Known("MSWB_COMPILE_CACHE", _switch, lambda env: False),
 }
 
 

@@ -19,7 +19,7 @@ import msgspec
 from mswb.env.interpreter import Interpreter, find_interpreter
 from mswb.files.safety import make_private_dir
 from mswb.findings import Finding, MswbError, stop
-from mswb.flows import verdicts
+from mswb.flows import compile_cache, verdicts
 from mswb.flows.open_path import logs_of
 from mswb.jobs import control, runs
 from mswb.jobs.spec import ADOPTED, Event, JobSpec, ProcessSpec
@@ -86,8 +86,10 @@ def prepare(
     request = parse_flags(arguments, env, folder)
     interpreter = find_interpreter(request.python, settings, env)
     overlay = build(request, interpreter, "RUN", str(_log_root(request, settings) / "RUN"), env)
-    findings = () if request.skip_check and not checked else tuple(check(request, interpreter, overlay))
-    return Prepared(request, interpreter, overlay, findings, tuple(arguments))
+    cached = compile_cache.keyed(request, interpreter, overlay, settings)
+    skipped = request.skip_check and not checked
+    findings = () if skipped else (*check(request, interpreter, cached.overlay), *cached.findings)
+    return Prepared(request, interpreter, cached.overlay, findings, tuple(arguments))
 
 
 def preview(prepared: Prepared) -> tuple[str, ...]:
@@ -120,8 +122,13 @@ def start(prepared: Prepared, settings: Settings, environ: Mapping[str, str] | N
     log_folder = make_private_dir(root / run_id)
     _point_latest(root, run_id)
     overlay = build(request, prepared.interpreter, run_id, str(log_folder), env)
-    spec = BACKENDS[request.backend](request, overlay, prepared.interpreter, run_id, str(log_folder), str(run_folder))
+    cached = compile_cache.keyed(request, prepared.interpreter, overlay, settings)
+    job = BACKENDS[request.backend]
+    spec = job(request, cached.overlay, prepared.interpreter, run_id, str(log_folder), str(run_folder))
     more = {"stop_grace_s": settings["stop_grace_s"], "arguments": prepared.arguments}
+    if cached.folder is not None:
+        compile_cache.begin(cached.folder, run_id, spec.created)
+        more["after"] = compile_cache.sealing(cached.folder, run_id, spec.created)
     run = control.start(msgspec.structs.replace(spec, **more), settings)
     with suppress(MswbError, OSError):  # a history that can't be written stops nothing
         presets.remember(settings.state_dir, Path(request.cwd), prepared.arguments, time.time())

@@ -81,6 +81,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     the first failure.
     launcher: what had started them (``msrun``, ``mpirun`` …).
     more_logs: further log files (those of glog), each with its rank.
+    after: a command of ours that runs once, when the run has ended with exit code 0, before it counts as ended.
     """
 
     id: str
@@ -105,6 +106,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     end_peers: bool = True
     launcher: str = ""
     more_logs: dict[str, int | None] = {}
+    after: tuple[str, ...] = ()
 
     @property
     def under_msrun(self) -> bool:

@@ -11,7 +11,7 @@ from mswb.files.items import Guess, Item
 from mswb.files.peek import Peek
 
 GRAPH_NAME = re.compile(r"(?:[A-Z_]+_?)?(?:backend_)?compile_cache_\d+\.mindir$")
-_HASH_NAME = re.compile(r".*compile_dependency\.hash$")
+HASH_NAME = re.compile(r".*compile_dependency\.hash$")
 _HEX = re.compile(rb"[0-9a-f]{64}\s?$")
 _PARTS = ("compile-graph", "compile-hash")
 
@@ -20,7 +20,7 @@ def sniff(peek: Peek) -> Guess | None:
     """A cached graph, or the hash of the script and modules that it was compiled from."""
     if GRAPH_NAME.match(peek.name):
         return _graph(peek)
-    if _HASH_NAME.match(peek.name):
+    if HASH_NAME.match(peek.name):
         fits = _HEX.match(peek.head) is not None
         reason = "its name, and 64 hex digits" if fits else "its name"
         detail = "hash of the script" if fits else "no hash: 64 hex digits were expected"

@@ -1,0 +1,176 @@
+"""What a graph may depend on, and MindSpore's own hash does not see: read from the source, which is never run.
+
+* modules that are imported anywhere (in functions, under ``if`` and ``try``), with the packages they lie in;
+* environment variables that the code names, and small data files (JSON, YAML ...) whose path stands in it;
+* places where the program takes in what nobody can see from here: arguments, files, the environment.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from mswb.cache.compile.dependency import MAX_FILES, parse, read_source
+from mswb.cache.compile.modules import Finder, Module, NoSuchParent, absolute
+
+DATA_SUFFIXES = frozenset({".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml"})
+"""Files that programs read their settings from."""
+MAX_INPUTS = 500
+_ARGUMENT_MODULES = frozenset({"argparse", "click", "fire", "absl", "optparse", "getopt", "typer", "hydra"})
+_READS = {"sys.argv": "sys.argv", "os.environ": "the environment", "os.getenv": "the environment"}
+_FILE_CALLS = frozenset({"open", "read_text", "read_bytes", "safe_load", "loadtxt"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """One place at which a program takes in something that MindSpore's hash does not cover."""
+
+    what: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.what} ({os.path.basename(self.file)}, line {self.line})"
+
+
+@dataclass
+class Sources:
+    """The code of a program and what it names.
+
+    Attributes:
+        files: SHA-256 (hex) of each source file, by path.
+        variables: environment variables that it names.
+        inputs: data files that it names and that exist.
+        outside: the first place for each kind of thing that is taken in.
+        text_options: the names of the compile cache's own options that the code mentions.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    variables: set[str] = field(default_factory=set)
+    inputs: set[str] = field(default_factory=set)
+    outside: dict[str, Outside] = field(default_factory=dict)
+    text_options: set[str] = field(default_factory=set)
+
+
+def read_sources(script: str, path: Sequence[str], installed: Sequence[str], cwd: str) -> Sources:
+    """Read a program.
+
+    Args:
+        path: ``sys.path`` as the script has it.
+        installed: folders whose modules are not its own (the standard library, site-packages).
+        cwd: the folder it is started in, for data files.
+    """
+    entry = os.path.realpath(script)
+    finder, found = Finder(path), Sources()
+    todo: list[tuple[str, str | None]] = [(entry, None)]
+    seen = {entry}
+    while todo and len(found.files) < MAX_FILES:
+        file, package = todo.pop()
+        data = read_source(file)
+        if data is None:
+            continue
+        found.files[file] = hashlib.sha256(data).hexdigest()
+        tree = parse(data, file)
+        if tree is None:
+            continue
+        _note(tree, file, cwd, found)
+        for module in _imports(tree, finder, package):
+            target = module.file
+            if target and target not in seen and not _lies_in(target, installed):
+                seen.add(target)
+                todo.append((target, module.package))
+    return found
+
+
+def _lies_in(file: str, folders: Sequence[str]) -> bool:
+    return any(file.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def _imports(tree: ast.Module, finder: Finder, package: str | None) -> Iterator[Module]:
+    for node in ast.walk(tree):
+        for name in _names(node):
+            full = absolute(name, package)
+            if full:
+                yield from _with_parents(full, finder)
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """What a statement imports, attributes and modules alike."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        origin = "." * node.level + (node.module or "")
+        yield origin
+        separator = "" if origin.endswith(".") else "."
+        yield from (f"{origin}{separator}{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Call) and _dotted(node.func) in ("importlib.import_module", "import_module"):
+        first = node.args[0] if node.args else None
+        if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value:
+            yield first.value
+
+
+def _with_parents(name: str, finder: Finder) -> Iterator[Module]:
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        try:
+            module = finder.find(".".join(parts[:count]))
+        except NoSuchParent:
+            return
+        if module is None:
+            return
+        yield module
+
+
+def _note(tree: ast.Module, file: str, cwd: str, found: Sources) -> None:
+    for node in ast.walk(tree):
+        what = _taken_in(node)
+        if what and what not in found.outside:
+            found.outside[what] = Outside(what, file, getattr(node, "lineno", 0))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            _note_text(node.value, file, cwd, found)
+        elif isinstance(node, ast.keyword) and node.arg in OPTIONS:
+            found.text_options.add(node.arg)
+
+
+OPTIONS = ("enable_compile_cache", "compile_cache_path")
+"""Options of ``mindspore.set_context``, which win over the environment."""
+
+
+def _note_text(text: str, file: str, cwd: str, found: Sources) -> None:
+    if text in OPTIONS:
+        found.text_options.add(text)
+    elif text.isupper() and text.isascii() and text.replace("_", "").isalnum() and len(text) < 100:
+        found.variables.add(text)
+    elif os.path.splitext(text)[1].lower() in DATA_SUFFIXES and len(text) < 1000 and "\0" not in text:
+        for folder in (cwd, os.path.dirname(file)):
+            path = os.path.normpath(os.path.join(folder, text))
+            if len(found.inputs) < MAX_INPUTS and os.path.isfile(path):
+                found.inputs.add(path)
+
+
+def _taken_in(node: ast.AST) -> str | None:
+    """What kind of thing outside of the code an expression or statement takes in."""
+    if isinstance(node, ast.Attribute):
+        return _READS.get(_dotted(node))
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        return "arguments" if any(name.split(".")[0] in _ARGUMENT_MODULES for name in names) else None
+    if isinstance(node, ast.Call):
+        called = _dotted(node.func)
+        if called.rpartition(".")[2] in _FILE_CALLS or called in ("json.load", "yaml.load"):
+            return "a file"
+    return None
+
+
+def _dotted(node: ast.expr) -> str:
+    """``a.b.c`` for an expression of names and attributes; the last names alone where something else comes first."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+    return ".".join(reversed(parts))

@@ -1,0 +1,255 @@
+"""Verifying a folder of cached graphs, and mending it: what MindSpore would run, and whether that is what is meant.
+
+MindSpore looks at one hash and at the number of the compile; here every graph is walked over, compared with its seal,
+and its key with the files, versions and folders of now. What can't be known is called ``unverified``, and why.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mswb.cache.check import MAX_FAULTS, Checked, Fault, Options, Watch
+from mswb.cache.compile import key as keys
+from mswb.cache.compile.dependency import Dependency
+from mswb.cache.compile.key import Key, Seal
+from mswb.cache.compile.mindir import walk
+from mswb.cache.compile.scripts import Match, find_script
+from mswb.cache.compile.sniff import GRAPH_NAME, HASH_NAME
+from mswb.cache.compile.sources import read_sources
+from mswb.cache.repair import Repair
+from mswb.cache.trash import doers, trash_action
+from mswb.files.safety import printable
+from mswb.findings import MswbError
+from mswb.plan import Plan
+
+ORDER = ("corrupted", "interrupted", "key-mismatch", "version-mismatch", "stale-source", "unverified")
+"""Statuses, the worst first."""
+_HASH = re.compile(rb"[0-9a-f]{64}\s?")
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The interpreter in use: its MindSpore, and where its packages lie. Empty where there is none."""
+
+    mindspore: str = ""
+    installed: tuple[str, ...] = ()
+
+
+def check(path: str, options: Options, watch: Watch) -> Checked:
+    """Check the graphs of one folder; see :mod:`mswb.cache.check`."""
+    return check_with(path, watch, interpreter())
+
+
+def check_with(path: str, watch: Watch, here: Here) -> Checked:
+    """The same, under a given interpreter."""
+    folder = _Folder(path)
+    graphs, versions, faults = _graphs(folder, watch)
+    digest, hash_faults = _hash(folder)
+    faults += hash_faults
+    more: dict[str, object] = {"graphs": len(folder.graphs)}
+    try:
+        sealed, known = keys.read_seal(path), keys.read_key(path)
+    except ValueError as problem:
+        faults.append(Fault("key-mismatch", printable(str(problem), 300)))
+        sealed = known = None
+    faults += _seal_faults(folder, sealed, known, digest, watch)
+    faults += _version_faults(versions, known, here)
+    if known is not None:
+        faults += _key_faults(path, known)
+        more.update(script=known.script, key=known.key, mindspore=known.versions.get("mindspore"))
+    elif digest is not None and not hash_faults:
+        found = find_script(path, digest, here.installed, watch.cancelled)
+        faults += _source_faults(found.match, found.near, found.doubts, here)
+        more["script"] = found.match.script if found.match else None
+    faults.sort(key=lambda fault: ORDER.index(fault.code))
+    status = faults[0].code if faults else "ok"
+    broken = {fault.file for fault in faults if fault.code == "corrupted"}
+    return Checked(
+        status,
+        records=len(folder.graphs),
+        intact_records=sum(os.path.join(path, name) not in broken for name in folder.graphs),
+        faults=tuple(faults[:MAX_FAULTS]),
+        faults_total=len(faults),
+        detail=_detail(graphs, versions, known, status),
+        more={name: value for name, value in more.items() if value is not None},
+    )
+
+
+def plan(path: str, checked: Checked, out: str | None) -> Repair:
+    """Move what must not be used to the trash: the damaged graphs, or all of a folder that is another program's.
+
+    MindSpore compiles again what is missing. The hash goes along, so that the others are not taken for whole.
+    """
+    if checked.status in ("ok", "unverified"):
+        return Repair(Plan((), (f"{path}: there is nothing to mend",)))
+    names = [name for name in _Folder(path).everything if os.path.lexists(os.path.join(path, name))]
+    if not names:
+        return Repair(Plan((), (f"{path}: there is nothing left to move",)))
+    detail = f"{checked.status}; it is compiled again on the next run"
+    actions = tuple(trash_action(os.path.join(path, name), detail) for name in names)
+    return Repair(Plan(actions), doers(why="compile cache"))
+
+
+@lru_cache(maxsize=1)
+def interpreter() -> Here:
+    """The training interpreter as the settings and the environment of this process choose it."""
+    from mswb.env.interpreter import find_interpreter
+    from mswb.settings import load_settings
+
+    try:
+        found = find_interpreter(None, load_settings(), os.environ)
+    except (MswbError, OSError):
+        return Here()
+    return Here(found.mindspore_version or "", (found.purelib,))
+
+
+class _Folder:
+    """The names in a folder of graphs; links and folders in it are none of ours."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with os.scandir(path) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+        self.graphs = sorted((name for name in names if GRAPH_NAME.match(name)), key=_number)
+        self.hashes = [name for name in names if HASH_NAME.match(name)]
+        self.others = [name for name in names if _BELONGS.match(name) and name not in self.graphs + self.hashes]
+        self.everything = [*self.hashes, *self.graphs, *self.others]
+
+
+_BELONGS = re.compile(
+    r"(?:[A-Z_]+_?)?(?:backend_)?(?:compile_cache_\d+|group_\d+\.ckpt|.*backinfo\.json|mswb-seal\.json$)"
+)
+
+
+def _number(name: str) -> tuple[int, str]:
+    found = re.search(r"_(\d+)\.mindir$", name)
+    return (int(found.group(1)) if found else 0), name
+
+
+def _graphs(folder: _Folder, watch: Watch) -> tuple[int, dict[str, list[str]], list[Fault]]:
+    """Walk over every graph; the operators in all of them, and the versions that wrote them with their graphs."""
+    nodes, versions = 0, dict[str, list[str]]()
+    faults: list[Fault] = []
+    for count, name in enumerate(folder.graphs):
+        watch.report(count, len(folder.graphs), "graphs")
+        path = os.path.join(folder.path, name)
+        try:
+            found = walk(path, watch.cancelled)
+        except (MswbError, OSError) as problem:
+            faults.append(Fault("corrupted", f"it can't be read: {printable(str(problem), 200)}", 0, file=path))
+            continue
+        nodes += found.nodes
+        if found.damage is not None:
+            faults.append(Fault("corrupted", printable(found.damage.reason, 300), found.damage.offset, file=path))
+        if found.version and found.damage is None:
+            versions.setdefault(printable(found.version, 40), []).append(name)
+    if not folder.graphs:
+        faults.append(Fault("interrupted", "it holds no graph"))
+    return nodes, versions, faults
+
+
+def _hash(folder: _Folder) -> tuple[str | None, list[Fault]]:
+    if not folder.hashes:
+        return None, [Fault("interrupted", "there is no compile_dependency.hash: MindSpore will not use the graphs")]
+    path = os.path.join(folder.path, folder.hashes[0])
+    try:
+        with open(path, "rb") as file:
+            data = file.read(4096)
+    except OSError as problem:
+        return None, [Fault("corrupted", f"the hash can't be read: {problem.strerror}", 0, file=path)]
+    if _HASH.fullmatch(data) is None:
+        return None, [Fault("corrupted", "the hash is no hash: 64 hex digits were expected", 0, file=path)]
+    return data[:64].decode("ascii"), []
+
+
+def _seal_faults(
+    folder: _Folder, seal: Seal | None, key: Key | None, digest: str | None, watch: Watch
+) -> Iterator[Fault]:
+    if seal is None:
+        if key is not None:
+            yield Fault("unverified", "no run with it has ended well yet, so its graphs are not sealed")
+        return
+    if key is None or seal.key != key.key:
+        yield Fault("key-mismatch", f"its seal is for the key {seal.key[: keys.SHORT]}, which this folder is not for")
+    for name, expected in seal.files.items():
+        path = os.path.join(folder.path, os.path.basename(name))
+        if watch.cancelled():
+            return
+        if not os.path.isfile(path) or os.path.islink(path):
+            yield Fault("interrupted", f"{printable(name, 100)} is gone")
+        elif keys.file_hash(path) != expected:
+            if HASH_NAME.match(name) and digest is not None:
+                yield Fault(
+                    "key-mismatch", "another program has compiled into it since: its hash is not the sealed one"
+                )
+            else:
+                yield Fault("corrupted", "it is not what was sealed: its SHA-256 differs", 0, file=path)
+    fresh = [name for name in folder.graphs if name not in seal.files]
+    if fresh:
+        yield Fault("unverified", f"{_listed(fresh)} came after the seal")
+
+
+def _version_faults(versions: dict[str, list[str]], key: Key | None, here: Here) -> Iterator[Fault]:
+    wanted = here.mindspore or (key.versions.get("mindspore", "") if key else "")
+    if len(versions) > 1:
+        yield Fault("version-mismatch", f"its graphs are of several versions: {', '.join(sorted(versions))}")
+    elif versions and wanted and wanted not in versions:
+        yield Fault("version-mismatch", f"MindSpore {next(iter(versions))} wrote it, and {wanted} would run it")
+
+
+def _key_faults(path: str, key: Key) -> Iterator[Fault]:
+    home = keys.key_folder(path)
+    if key.digest() != key.key:
+        yield Fault("key-mismatch", f"{keys.KEY_FILE} was changed: its parts give another key than it names")
+    elif home is not None and os.path.basename(home) != key.key[: keys.SHORT]:
+        yield Fault("key-mismatch", f"the folder was renamed or copied: its key is {key.key[: keys.SHORT]}")
+    changed = keys.changed_files(key)
+    if changed:
+        yield Fault("stale-source", f"changed since: {_listed(changed)}", values={"changed": changed})
+
+
+def _source_faults(match: Match | None, near: Sequence[str], doubts: Sequence[str], here: Here) -> Iterator[Fault]:
+    """What the scripts around a cache without a key say of it."""
+    if match is not None:
+        reason = _beyond(match.depends, match.partly, here)
+        if reason:
+            yield Fault("unverified", reason, file=match.script)
+    elif near and not doubts:
+        shown = _listed([os.path.basename(one) for one in near])
+        yield Fault("stale-source", f"no script here gives its hash any more: {shown}", values={"scripts": list(near)})
+    elif doubts:
+        yield Fault("unverified", f"which files it depends on can't be told: {printable(doubts[0], 200)}")
+    else:
+        yield Fault("unverified", "the script that it was compiled from is not here")
+
+
+def _beyond(depends: Dependency, partly: bool, here: Here) -> str:
+    """What the graph may depend on although the hash does not; empty where nothing of the kind is seen."""
+    folder = os.path.dirname(depends.script)
+    sources = read_sources(depends.script, (folder, *here.installed), here.installed, folder)
+    counted = {depends.script} if partly else {path for path, _ in depends.files}
+    missed = sorted(os.path.relpath(path, folder) for path in sources.files if path not in counted)
+    parts = [str(one) for one in sources.outside.values()]
+    parts += [f"the modules {_listed(missed)}"] if missed else []
+    if not parts:
+        return ""
+    name = os.path.basename(depends.script)
+    return f"the hash fits {name}, but does not cover what that depends on: {', '.join(parts)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(printable(name, 80) for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
+
+
+def _detail(nodes: int, versions: dict[str, list[str]], key: Key | None, status: str) -> str:
+    parts = [f"{nodes} operators"] if nodes else []
+    parts += [f"MindSpore {version}" for version in sorted(versions)]
+    if key is not None:
+        parts.append(f"of {' '.join(key.words)}")
+    return printable(", ".join(parts), 300)

@@ -1,0 +1,246 @@
+"""A compile cache of its own for each key of ``mswb run``, so that a hit means what people think it means.
+
+Switched on by what switches MindSpore's on (MS_COMPILER_CACHE_ENABLE=1, by the environment or ``--env``) or by the
+setting ``compile_cache``. The folder that the user names is kept, and the key becomes a folder in it. What is in the
+key, and what can't be: ``mswb/docs/compile_cache.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mswb.cache.check import Checked, Watch
+from mswb.cache.compile import key as keys
+from mswb.cache.compile.dependency import search_path
+from mswb.cache.compile.key import Key
+from mswb.cache.compile.sources import Sources, read_sources
+from mswb.cache.compile.verify import Here, check_with
+from mswb.env.interpreter import Interpreter
+from mswb.files.safety import make_private_dir, printable
+from mswb.findings import Finding, make
+from mswb.launch.command import PER_PROCESS, LaunchRequest
+from mswb.launch.environment import EnvEntry, EnvOverlay
+from mswb.settings import Settings
+
+ENABLE, PATH, FORCE = "MS_COMPILER_CACHE_ENABLE", "MS_COMPILER_CACHE_PATH", "MS_DEV_FORCE_USE_COMPILE_CACHE"
+FOLDER = "ms_compile_cache"
+"""The folder in the working directory, where the user names none; MindSpore's own default is that directory itself."""
+GIT_S = 2.0
+_NOISE = frozenset(
+    {ENABLE, PATH, "MS_NODE_TIMEOUT", "MS_TOPO_TIMEOUT", "MS_SCHED_HOST", "MS_SCHED_PORT", "MS_RDR_PATH"}
+)
+"""Variables of MindSpore that no graph depends on."""
+_MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CacheFolder:
+    """The folder that a launch uses, and the key that it is for."""
+
+    path: str
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A launch with its compile cache. ``folder`` is None where the cache is off, or can't be keyed."""
+
+    overlay: EnvOverlay
+    folder: CacheFolder | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def keyed(request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay, settings: Settings) -> Keyed:
+    """Give a launch the folder for its key; reads, and writes nothing."""
+    overlay = _switched(overlay, settings, request)
+    environ = overlay.environ()
+    sources = _sources(request, interpreter, environ) if request.script else None
+    in_code = sources.text_options if sources else set()
+    if environ.get(ENABLE) != "1" and "enable_compile_cache" not in in_code:
+        return Keyed(overlay)
+    forced = [make("compile-cache-forced")] if environ.get(FORCE) else []
+    reason = _unkeyable(request, in_code)
+    if sources is None or reason:
+        shared = make("compile-cache-shared", values={"reason": reason or _NO_SCRIPT})
+        return Keyed(overlay, None, (*forced, shared))
+    key = _key(request, interpreter, overlay, sources)
+    root = os.path.normpath(os.path.join(request.cwd, os.path.expanduser(environ.get(PATH) or FOLDER)))
+    folder = CacheFolder(os.path.join(root, key.key[: keys.SHORT]), key)
+    entries = tuple(entry for entry in overlay.entries if entry.name != PATH)
+    overlay = replace(overlay, entries=(*entries, EnvEntry(PATH, folder.path, "mswb")))
+    return Keyed(overlay, folder, (*forced, *_state(folder, root, interpreter)))
+
+
+_NO_SCRIPT = "there is no script whose code could be read"
+
+
+def begin(folder: CacheFolder, run: str, created: float) -> None:
+    """Make the folder, and write the key into it.
+
+    Raises:
+        MswbError: ``path-unwritable``.
+    """
+    make_private_dir(folder.path)
+    try:
+        if keys.read_key(folder.path) == folder.key:
+            return
+    except ValueError:
+        pass  # a damaged one is written anew
+    import msgspec
+
+    keys.write_key(folder.path, msgspec.structs.replace(folder.key, run=run, created=created))
+
+
+def sealing(folder: CacheFolder, run: str, begun: float) -> tuple[str, ...]:
+    """The command that seals the graphs; the supervisor of the run starts it when the run has ended well."""
+    return (sys.executable, "-m", "mswb.cache.compile.seal", folder.path, run, repr(begun))
+
+
+def _switched(overlay: EnvOverlay, settings: Settings, request: LaunchRequest) -> EnvOverlay:
+    """With the cache switched on where the setting says so and the user says nothing."""
+    if not settings["compile_cache"] or ENABLE in overlay.environ() or ENABLE in request.no_env:
+        return overlay
+    return replace(overlay, entries=(*overlay.entries, EnvEntry(ENABLE, "1", "mswb")))
+
+
+def _unkeyable(request: LaunchRequest, in_code: set[str]) -> str:
+    if PATH in request.no_env:
+        return f"--no_env {PATH} leaves all runs one folder"
+    if "compile_cache_path" in in_code:
+        return "the script sets compile_cache_path, which wins over the environment"
+    return ""
+
+
+def _sources(request: LaunchRequest, interpreter: Interpreter, environ: Mapping[str, str]) -> Sources:
+    script = request.script or ""
+    if os.path.isdir(script):
+        script = os.path.join(script, "__main__.py")
+    path = search_path(script, environ.get("PYTHONPATH", ""), (interpreter.purelib,), request.cwd)
+    return read_sources(script, path, (interpreter.purelib, os.path.dirname(interpreter.purelib)), request.cwd)
+
+
+def _key(request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay, sources: Sources) -> Key:
+    environ = overlay.environ()
+    named = {*keys.data_arguments(request.program.words, request.cwd), *sources.inputs} - sources.files.keys()
+    return keys.keyed(
+        Key(
+            cwd=request.cwd,
+            script=request.script,
+            words=request.program.words,
+            code=keys.relative(sources.files, request.cwd),
+            inputs=keys.relative({path: keys.fingerprint(path) for path in named}, request.cwd),
+            environment=_environment(overlay, request, sources),
+            versions={
+                "mindspore": interpreter.mindspore_version or "",
+                "numpy": interpreter.numpy_version or "",
+                "python": interpreter.version,
+                "cann": keys.cann_version(environ),
+                "the installed packages": keys.installed_hash(interpreter.purelib),
+            },
+            world=_world(request),
+            git=_commit(os.path.dirname(request.script or request.cwd)),
+        )
+    )
+
+
+def _environment(overlay: EnvOverlay, request: LaunchRequest, sources: Sources) -> dict[str, str]:
+    """The variables that a graph may depend on: MindSpore's own, those of ``--env``, and those that the code names."""
+    ours = {entry.name for entry in overlay.entries if entry.origin == "mswb"}
+    skipped = _NOISE | PER_PROCESS | ours
+    return {
+        name: value
+        for name, value in sorted(overlay.environ().items())
+        if name not in skipped and (name.startswith("MS_") or name in request.env or name in sources.variables)
+    }
+
+
+def _world(request: LaunchRequest) -> dict[str, str]:
+    level = "" if request.sim_level is None else str(request.sim_level)
+    return {
+        "workers": str(request.worker_num),
+        "workers on a node": str(request.local_worker_num),
+        "dry run": level,
+        "machine": os.uname().machine,
+    }
+
+
+def _commit(folder: str) -> str:
+    """The commit that the code is of; empty where git can't tell at once."""
+    command = ["git", "-C", folder, "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_S, check=False)
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return ""
+    return printable(done.stdout.strip(), 80) if done.returncode == 0 else ""
+
+
+def _state(folder: CacheFolder, root: str, interpreter: Interpreter) -> Iterator[Finding]:
+    """What the folder holds, or why it is new; and what is wrong with it."""
+    found = list(graph_folders(folder.path))
+    if not found:
+        values = {"folder": folder.path, "state": _why_new(folder, root)}
+        yield make("compile-cache-folder", values=values)
+        return
+    here = Here(interpreter.mindspore_version or "", (interpreter.purelib,))
+    checks = [(path, check_with(path, Watch(), here)) for path in found]
+    for path, checked in checks:
+        yield from _objections(path, checked)
+    graphs = sum(checked.records or 0 for _, checked in checks)
+    sealed = sum(checked.records or 0 for _, checked in checks if checked.status == "ok")
+    values = {"folder": folder.path, "state": f"{graphs} graphs of earlier runs with the same key, {sealed} sealed"}
+    yield make("compile-cache-folder", values=values)
+
+
+_OBJECTIONS = {
+    "corrupted": "compile-cache-damaged",
+    "key-mismatch": "compile-cache-foreign",
+    "version-mismatch": "compile-cache-foreign",
+    "stale-source": "compile-cache-foreign",
+}
+
+
+def _objections(path: str, checked: Checked) -> Iterator[Finding]:
+    code = _OBJECTIONS.get(checked.status)
+    if code is not None:
+        fault = checked.faults[0]
+        reason = f"{os.path.relpath(fault.file, path)}: {fault.reason}" if fault.file else fault.reason
+        yield make(code, values={"folder": path, "reason": reason})
+
+
+def graph_folders(folder: str) -> Iterator[str]:
+    """The folders of graphs below the folder of a key: ``rank_N/graph_cache``."""
+    for rank in _names(folder):
+        path = os.path.join(folder, rank, "graph_cache")
+        if rank.startswith("rank_") and _names(path) and not os.path.islink(path):
+            yield path
+
+
+def _why_new(folder: CacheFolder, root: str) -> str:
+    """How it differs from the newest other folder of the same script."""
+    others = [key for name in _names(root) if (key := _other(os.path.join(root, name), folder.key)) is not None]
+    if not others:
+        return "new"
+    changed = keys.differences(folder.key, max(others, key=lambda key: key.created))
+    more = f" and {len(changed) - _MOST} more" if len(changed) > _MOST else ""
+    return f"new; changed since the last: {', '.join(changed[:_MOST])}{more}" if changed else "new"
+
+
+def _other(path: str, key: Key) -> Key | None:
+    if not os.path.isfile(os.path.join(path, keys.KEY_FILE)):
+        return None
+    try:
+        found = keys.read_key(path)
+    except ValueError:
+        return None
+    return found if found is not None and found.script == key.script else None
+
+
+def _names(folder: str) -> Sequence[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return ()
