@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
+from mswb.findings import language
 from mswb.jobs.procs import Process, ancestors, environ, scan
 from mswb.signals import ProcessId
 
@@ -34,10 +35,14 @@ class Holder:
     path: str
 
     def __str__(self) -> str:
-        return f"process {self.process.pid} ({self.name}): {_WORDS.get(self.how, self.how)}"
+        words = _WORDS[language()]
+        return f"{words['process']} {self.process.pid} ({self.name}): {words.get(self.how, self.how)}"
 
 
-_WORDS = {"open": "has it open", "mapped": "has it mapped", "cwd": "works in it"}
+_WORDS = {
+    "en": {"process": "process", "open": "has it open", "mapped": "has it mapped", "cwd": "works in it"},
+    "zh": {"process": "进程", "open": "打开了它", "mapped": "映射了它", "cwd": "以它为工作目录"},
+}
 
 
 @dataclass(frozen=True, slots=True)

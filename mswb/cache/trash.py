@@ -13,7 +13,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from mswb.cache.locate import cache_root
-from mswb.cache.trashes import DATA, DAY_S, DOOMED, RECORD, TrashItem, is_ours, items, own_trash, read, remember, write
+from mswb.cache.trashes import (
+    DATA,
+    DAY_S,
+    DOOMED,
+    NAME,
+    RECORD,
+    TrashItem,
+    is_ours,
+    items,
+    own_trash,
+    read,
+    remember,
+    write,
+)
 from mswb.files.mounts import mount_points
 from mswb.files.moves import (
     delete,
@@ -26,8 +39,9 @@ from mswb.files.moves import (
     rename_new,
 )
 from mswb.files.tree import held
-from mswb.findings import MswbError
 from mswb.plan import Action, Doer, Plan, path_identity
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class Refused(Exception):
@@ -118,6 +132,34 @@ def empty(item: TrashItem, cancelled: Callable[[], bool] = lambda: False) -> Non
     _erase(doomed, cancelled)
 
 
+def purge(path: str | os.PathLike[str], trash_root: str | None = None, why: str = "", *, identity: str) -> None:
+    """Delete a file, link or folder for good, by way of the trash: what goes is what was meant, or nothing.
+
+    Raises:
+        Refused, OSError: as :func:`move`, and when some of it could not be deleted.
+    """
+    try:
+        empty(move(path, trash_root, why, identity=identity))
+    except OSError as problem:
+        if problem.errno not in _FULL:
+            raise
+        _purge_in_place(real_place(path), identity)
+
+
+def _purge_in_place(path: str, identity: str) -> None:
+    """Delete on a disk so full that nothing can be written, not even the record of a trash."""
+    home, name = os.path.split(path)
+    doomed = f"{NAME}-{os.urandom(4).hex()}{DOOMED}"
+    with folder_at(home) as folder:
+        if identity_at(folder, name) != identity:
+            raise Refused("another thing has taken its place")
+        rename_new(folder, name, folder, doomed)
+        if identity_at(folder, doomed) != identity:
+            rename_new(folder, doomed, folder, name)
+            raise Refused("another thing has taken its place")
+    delete(os.path.join(home, doomed))
+
+
 def sweep(trash: str, cancelled: Callable[[], bool] = lambda: False) -> None:
     """Delete what interrupted emptyings and moves have left in a trash, and the trash itself when nothing is in it."""
     now = time.time()
@@ -132,17 +174,21 @@ def sweep(trash: str, cancelled: Callable[[], bool] = lambda: False) -> None:
         pass
 
 
-def trash_action(path: str | os.PathLike[str], detail: str = "", *, freed: int | None = None) -> Action:
+def trash_action(
+    path: str | os.PathLike[str], detail: str = "", *, freed: int | None = None, for_good: bool = False
+) -> Action:
     """The action that moves a path to the trash.
 
     Args:
+        for_good: it is deleted at once instead.
         freed: the bytes that are freed once the trash is emptied; measured when not given.
 
     Raises:
         OSError: there is no such path.
     """
     place = real_place(path)
-    return Action("trash", place, path_identity(place), held(place).disk_bytes if freed is None else freed, detail)
+    kind = "delete" if for_good else "trash"
+    return Action(kind, place, path_identity(place), held(place).disk_bytes if freed is None else freed, detail)
 
 
 def empty_action(item: TrashItem) -> Action:
@@ -177,31 +223,31 @@ def doers(
 
     def take(action: Action) -> str:
         reason = refuse(action.target) if refuse else ""
-        if reason:
-            return reason
-        return _told(lambda: move(action.target, trash_root, why, operation=operation, identity=action.identity))
+        return reason or _told(
+            lambda: move(action.target, trash_root, why, operation=operation, identity=action.identity)
+        )
+
+    def destroy(action: Action) -> str:
+        reason = refuse(action.target) if refuse else ""
+        return reason or _told(lambda: purge(action.target, trash_root, why, identity=action.identity))
 
     def bring(action: Action) -> str:
         found = items() if known_items is None else known_items
         item = next((one for one in found if one.path == action.target and _is(one.data, action.identity)), None)
         return "it is not in the trash any more" if item is None else _told(lambda: restore(item))
 
-    return {"trash": take, "empty-trash": _do_empty, "restore": bring}
+    return {"trash": take, "delete": destroy, "empty-trash": _do_empty, "restore": bring}
 
 
 def _do_empty(action: Action) -> str:
     return _told(lambda: empty(_checked(action, action.target)))
 
 
-def _do_trash(action: Action) -> str:
-    return doers()["trash"](action)
+def _alone(action: Action) -> str:
+    return doers()[action.kind](action)
 
 
-def _do_restore(action: Action) -> str:
-    return doers()["restore"](action)
-
-
-TRASH_KINDS: Mapping[str, Doer] = {"trash": _do_trash, "empty-trash": _do_empty, "restore": _do_restore}
+TRASH_KINDS: Mapping[str, Doer] = dict.fromkeys(("trash", "delete", "empty-trash", "restore"), _alone)
 """What does these actions one by one; :func:`doers` makes one operation of a plan."""
 
 
@@ -314,12 +360,12 @@ def _enter(item: TrashItem) -> None:
         if not is_ours(trash):
             raise Refused(f"{trash} is no folder that only you can write into") from None
     remember(item.root)
-    os.mkdir(item.folder, 0o700)
     try:
+        os.mkdir(item.folder, 0o700)
         write(item)
-    except MswbError as problem:
+    except OSError:
         _forget(item)
-        raise Refused(f"the trash can't be written: {problem.finding.values.get('reason', problem)}") from None
+        raise
 
 
 def _forget(item: TrashItem) -> None:

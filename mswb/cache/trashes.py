@@ -155,13 +155,17 @@ def read(folder: str) -> TrashItem | None:
 
 
 def write(item: TrashItem) -> None:
-    """Write the record of an item into its folder.
+    """Write the record of an item into its folder, which is new: half a record is none.
 
     Raises:
-        MswbError: ``path-unwritable``.
+        OSError: it can't be written, such as on a full disk.
     """
     record = {key: value for key, value in asdict(item).items() if key in _FIELDS}
-    write_atomic(os.path.join(item.folder, RECORD), json.dumps(record))
+    descriptor = os.open(os.path.join(item.folder, RECORD), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(json.dumps(record).encode("ascii"))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def remember(root: str) -> None:

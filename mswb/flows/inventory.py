@@ -122,6 +122,15 @@ def scan(
     yield from walk.pieces(os.path.realpath(folder), elsewhere)
 
 
+def whole_places(elsewhere: Sequence[Place], cancelled: Callable[[], bool] = lambda: False) -> Batch:
+    """Places outside any project alone, one entry for each that holds something."""
+    walk = _Walk(frozenset({"cache"}), cancelled, lambda done, whole, unit, text: None, 0, MAX_FILES)
+    for place in elsewhere:
+        if not cancelled():
+            walk.place(place)
+    return walk.piece(finished=True)
+
+
 def places_of(settings: Settings, environ: Mapping[str, str]) -> tuple[Place, ...]:
     """The places outside the project where caches gather and that exist here; see :mod:`mswb.cache.locate`."""
     active = [environ.get("VIRTUAL_ENV", ""), environ.get("CONDA_PREFIX", "")]
@@ -193,15 +202,15 @@ class _Walk:
             if self.cancelled():
                 return
             if self._due(path):
-                yield self._piece()
+                yield self.piece()
         for place in elsewhere if "cache" in self.kinds else ():
             if not within(place.path, root):
-                self._place(place)
+                self.place(place)
             if self.cancelled():
                 return
             if self._due(place.path):
-                yield self._piece()
-        yield self._piece(finished=True)
+                yield self.piece()
+        yield self.piece(finished=True)
 
     def _folder(self, path: str, level: int) -> list[str]:
         """Look at one folder; the folders in it that are still to be looked at."""
@@ -265,7 +274,7 @@ class _Walk:
         if answer is not None and answer[0] in found:
             found[answer[0]].append(file.item(answer[1]))
 
-    def _place(self, place: Place) -> None:
+    def place(self, place: Place) -> None:
         guess = Guess(place.kind, f"{place.detail}; may go when {place.removable}", "a place known for it")
         item = self._whole(place.path, guess, place.prefixes)
         if item.files:
@@ -300,7 +309,7 @@ class _Walk:
         self.progress(self.files, None, "files", path)
         return True
 
-    def _piece(self, finished: bool = False) -> Batch:
+    def piece(self, finished: bool = False) -> Batch:
         if finished and self.noted > MAX_NOTES:
             self.notes.append(make("inventory-more", values={"count": self.noted - MAX_NOTES}))
         batch = Batch(tuple(self.items), tuple(self.notes), self.folders, self.files, self.skipped, finished, self.cut)
