@@ -25,7 +25,7 @@ REPORTED: Mapping[str, str] = {
     "mindrecord-index": "mindrecord",
     "tfrecord": "tfrecord",
     **dict.fromkeys(("kernel-cache", "tuning-base", "memory-plan", "dump", "plain-copy", "download"), "leftover"),
-    **dict.fromkeys(("shared-memory", "log-archive", "fusion-result"), "leftover"),
+    **dict.fromkeys(("shared-memory", "log-archive", "fusion-result", "package-cache"), "leftover"),
 }
 """From a kind of :data:`mswb.cache.sniff.KINDS` to that of a report; every other one is ``unknown`` there."""
 

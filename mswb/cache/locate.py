@@ -105,4 +105,4 @@ def _sites(prefix: str) -> list[str]:
 
 def _in_package(site: str) -> Place:
     path = os.path.join(site, "mindspore", "cache")
-    return Place("download", path, "a cache inside the installed package", "no job runs")
+    return Place("package-cache", path, "a cache inside the installed package", "no job runs")

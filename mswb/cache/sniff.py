@@ -44,6 +44,7 @@ KINDS: Mapping[str, str] = {
     "cache-spill": "Server spill",
     "cache-server": "Cache server",
     "download": "Downloads",
+    "package-cache": "Cache of a package",
     "shared-memory": "Shared memory",
     "log-archive": "CANN logs",
     "fusion-result": "Fusion results",

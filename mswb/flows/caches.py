@@ -3,13 +3,96 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from mswb.cache.entries import Entry, from_item
+from mswb.cache.holders import Snapshot, snapshot
+from mswb.cache.locate import cache_root
 from mswb.cache.sniff import KINDS
-from mswb.files.tree import facts
+from mswb.files.tree import facts, held
 from mswb.findings import Finding, stop
 from mswb.flows import inventory
+from mswb.settings import load_settings
+
+ROOT, FOLDER, SERVER, SYSTEM = "root", "folder", "server", "system"
+"""The places of totals: the file-cache root, the folders named, dataset cache servers, everything else."""
+_SERVED = frozenset({"dataset-cache", "cache-server", "cache-spill"})
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What entries of one kind hold at one place."""
+
+    place: str
+    kind: str
+    count: int
+    bytes: int
+    disk_bytes: int
+
+
+def usual_paths(environ: Mapping[str, str], folder: str) -> list[str]:
+    """Where a list looks unless it is told: the file-cache root, if there is one, and ``folder``."""
+    root = cache_root(environ)
+    return [root, folder] if os.path.isdir(root) else [folder]
+
+
+def everywhere(
+    environ: Mapping[str, str], seen: Snapshot | None = None, cancelled: Callable[[], bool] = lambda: False
+) -> tuple[list[Entry], list[Finding]]:
+    """The entries outside the project: places where frameworks keep caches, servers' leftovers, shared memory.
+
+    The file-cache root is not counted with the downloads that lie beside it.
+    """
+    from mswb.cache import shm
+    from mswb.cache.server import leftovers
+
+    places = [place for place in inventory.places_of(load_settings(environ), environ) if not place.prefixes]
+    batch = inventory.whole_places(places, cancelled)
+    entries = [_without(from_item(item), cache_root(environ), cancelled) for item in batch.items]
+    entries += leftovers.leftovers()
+    entries += shm.leftovers(snapshot(cancelled) if seen is None else seen)
+    return [entry for entry in entries if entry is not None], list(batch.notes)
+
+
+def _without(entry: Entry, root: str, cancelled: Callable[[], bool]) -> Entry | None:
+    """A place without what lies in the file-cache root; None when nothing else is in it."""
+    if not inventory.within(root, os.path.realpath(entry.path)):
+        return entry
+    own = held(os.path.realpath(root), cancelled)
+    size, disk = entry.size_bytes - own.size_bytes, entry.disk_bytes - own.disk_bytes
+    return replace(entry, size_bytes=size, disk_bytes=max(0, disk)) if size > 0 else None
+
+
+def totals(
+    entries: Sequence[Entry], environ: Mapping[str, str] = os.environ, folders: Sequence[str] = (".",)
+) -> list[Total]:
+    """What the entries hold, by place and kind, the most first.
+
+    Args:
+        folders: those that were looked through; the file-cache root is a place of its own.
+    """
+    root = os.path.realpath(cache_root(environ))
+    inside = [os.path.realpath(folder) for folder in folders]
+    sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for entry in entries:
+        row = sums[_place(entry, root, inside), entry.form]
+        row[:] = row[0] + 1, row[1] + entry.size_bytes, row[2] + entry.disk_bytes
+    found = [Total(place, kind, *row) for (place, kind), row in sums.items()]
+    return sorted(found, key=lambda one: (-one.bytes, one.place, one.kind))
+
+
+def _place(entry: Entry, root: str, folders: Sequence[str]) -> str:
+    if _lies_in(entry.path, root):
+        return ROOT
+    if entry.form in _SERVED or entry.path.startswith("shm:"):
+        return SERVER
+    return FOLDER if any(_lies_in(entry.path, folder) for folder in folders) else SYSTEM
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def collect(paths: Sequence[str], cancelled: Callable[[], bool] = lambda: False) -> tuple[list[Entry], list[Finding]]:

@@ -1,0 +1,123 @@
+"""A clean from the selection to the plan: look, verify what only a whole look can tell, choose, see who uses it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mswb.cache import trash, trashes
+from mswb.cache.check import Options
+from mswb.cache.clean import Cleaning, Selection, plan_clean, select
+from mswb.cache.entries import UNVERIFIED, Entry
+from mswb.cache.holders import snapshot
+from mswb.cache.locate import cache_root
+from mswb.cache.server import removal
+from mswb.findings import Finding
+from mswb.flows import cache_checks, caches
+from mswb.flows.inventory import within
+from mswb.plan import Action, Doer, Outcome, Plan, apply
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A clean that is ready: the plan in full, how each part of it is done, and notes on what could not be read."""
+
+    plan: Plan
+    cleaning: Cleaning
+    notes: tuple[Finding, ...] = ()
+
+    def kinds(self, why: str) -> dict[str, Doer]:
+        """What does the plan's actions, those in the trash as one operation."""
+        return {**self.cleaning.kinds(why), **removal.KINDS}
+
+    def apply(self, why: str = "mswb cache clean") -> list[Outcome]:
+        """Do it; then what earlier emptyings left half done goes, too."""
+        outcomes = apply(self.plan, self.kinds(why))
+        tidy()
+        return outcomes
+
+
+def prepare(
+    wanted: Selection,
+    environ: Mapping[str, str],
+    *,
+    for_good: bool = False,
+    cancelled: Callable[[], bool] = lambda: False,
+    told: cache_checks.Told = lambda step: None,
+) -> Prepared:
+    """The plan of a clean; nothing changes yet. What has been in the trash for a week is emptied by it, too.
+
+    Raises:
+        MswbError: ``path-missing``, ``not-a-record-file``: the path that was named.
+    """
+    root = cache_root(environ)
+    paths = [wanted.path] if wanted.path is not None else [root] if os.path.isdir(root) else []
+    entries, notes = caches.collect(paths, cancelled)
+    if wanted.by_state:
+        entries = verified(entries, cancelled, told)
+    seen = snapshot(cancelled)
+    outside: list[Entry] = []
+    if wanted.system:
+        outside, more = caches.everywhere(environ, seen, cancelled)
+        notes += more
+    known = {entry.path for entry in entries}
+    outside = [entry for entry in outside if entry.path not in known]
+    chosen, spared = select([*entries, *outside], wanted, {entry.path for entry in outside})
+    cleaning = plan_clean(
+        [entry for entry in chosen if not entry.path.startswith("shm:")],
+        wanted,
+        seen,
+        for_good=for_good,
+        spared=spared,
+        trash_root=_trash_root(wanted.path, chosen, root),
+        cancelled=cancelled,
+    )
+    actions = [*cleaning.plan.actions, *_of_servers(outside, wanted), *_expired()]
+    return Prepared(replace(cleaning.plan, actions=tuple(actions)), cleaning, tuple(notes))
+
+
+def verified(
+    entries: Sequence[Entry], cancelled: Callable[[], bool] = lambda: False, told: cache_checks.Told = lambda step: None
+) -> list[Entry]:
+    """The entries, with every file cache that a glance found nothing wrong with read in full."""
+    checked = list(entries)
+    open_ = [index for index, entry in enumerate(entries) if entry.form == "file-cache" and _is_open(entry)]
+    found = cache_checks.verify([entries[index] for index in open_], Options(), cancelled=cancelled, told=told)
+    for index, entry, _ in found:
+        checked[open_[index]] = entry
+    return checked
+
+
+def _is_open(entry: Entry) -> bool:
+    return entry.status in ("ok", UNVERIFIED)
+
+
+def _of_servers(outside: Sequence[Entry], wanted: Selection) -> list[Action]:
+    """What dead servers left that is no file to move: sockets and shared memory."""
+    if wanted.dataset is not None or wanted.size_mib is not None:
+        return []
+    return [action for action in removal.actions(outside) if action.kind in removal.KINDS]
+
+
+def _expired() -> list[Action]:
+    return [trash.empty_action(item) for item in trashes.expired(trashes.items())]
+
+
+def _trash_root(path: str | None, chosen: Sequence[Entry], root: str) -> str | None:
+    """The folder named keeps its trash, unless it is a cache itself, or lies in the root, whose trash is there."""
+    if path is None or not os.path.isdir(path):
+        return None
+    real = os.path.realpath(path)
+    if any(entry.path == real for entry in chosen) or within(real, os.path.realpath(root)):
+        return None
+    return real
+
+
+def tidy(cancelled: Callable[[], bool] = lambda: False) -> None:
+    """Delete what interrupted emptyings left, and trashes that are empty."""
+    for folder in trashes.known():
+        try:
+            trash.sweep(folder, cancelled)
+        except OSError:
+            continue
