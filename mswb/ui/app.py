@@ -173,7 +173,7 @@ class Workbench(App[int]):
     def _show_findings(self, message: messages.ShowFindings) -> None:
         from mswb.ui.screens.findings import FindingsScreen
 
-        self.push_screen(FindingsScreen(message.findings, message.title))
+        self.push_screen(FindingsScreen(message.findings, message.title, message.first))
 
     @on(messages.Copy)
     def _copy(self, message: messages.Copy) -> None:

@@ -18,12 +18,13 @@ if TYPE_CHECKING:  # they load much, and the first frame needs none of it
 
 
 class ShowFindings(Message):
-    """Open the findings view over the pane."""
+    """Open the findings view over the pane, with the cursor on the finding of index ``first``."""
 
-    def __init__(self, findings: Sequence[Finding], title: str) -> None:
+    def __init__(self, findings: Sequence[Finding], title: str, first: int = 0) -> None:
         super().__init__()
         self.findings = tuple(findings)
         self.title = title
+        self.first = first
 
 
 class OpenPlace(Message):

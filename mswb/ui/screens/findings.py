@@ -34,10 +34,11 @@ class FindingsScreen(PacedModal[None]):
     """
     BINDINGS: ClassVar = [*keymap.bindings("findings"), *keymap.bindings("overlay")]
 
-    def __init__(self, findings: Sequence[Finding], title: str) -> None:
+    def __init__(self, findings: Sequence[Finding], title: str, first: int = 0) -> None:
         super().__init__()
         self._findings = tuple(findings)
         self._title = title
+        self._first = first
 
     def compose(self) -> ComposeResult:
         yield Static(self._title, id="findings-title", markup=False)
@@ -48,7 +49,7 @@ class FindingsScreen(PacedModal[None]):
 
     def on_mount(self) -> None:
         listed = self.query_one(Choices)
-        listed.highlighted = 0 if self._findings else None
+        listed.highlighted = self._first if self._findings else None
         listed.focus()
 
     @property

@@ -1,1 +1,1 @@
-"""The Cache pane."""
+"""The Cache pane: what training reads and leaves behind; verified, mended and cleaned from here."""

@@ -30,7 +30,7 @@ class DetailsPart(VerticalScroll):
     """
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="inventory-details")
         self._shown: tuple[Item | None, str] = (None, "")
 
     def compose(self) -> ComposeResult:

@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import Resize
+from textual.widget import Widget
 from textual.widgets import Static
 
 from mswb.files.items import Item
@@ -29,6 +30,7 @@ from mswb.ui.panes.inventory.look import look
 from mswb.ui.panes.inventory.rows import HERE, folder_of, status_colour, status_text
 from mswb.ui.panes.inventory.state import Found, InventoryState
 from mswb.ui.panes.inventory.words import empty_text, title_text, word
+from mswb.ui.tasks import Ticket
 from mswb.ui.widgets.table.data import Column
 from mswb.ui.widgets.table.widget import Table
 
@@ -98,7 +100,7 @@ class InventoryPane(Pane):
     DEFAULT_CSS = """
     InventoryPane .inventory-body { height: 1fr; }
     InventoryPane InventoryTable { height: 1fr; width: 1fr; }
-    InventoryPane DetailsPart { display: none; width: 1fr; height: 1fr; }
+    InventoryPane .inventory-details { display: none; width: 1fr; height: 1fr; }
     InventoryPane .inventory-empty { display: none; height: 1fr; padding: 1 2; color: $text-muted; }
     InventoryPane.-empty InventoryTable { height: 3; }
     InventoryPane.-empty .inventory-empty { display: block; }
@@ -107,8 +109,8 @@ class InventoryPane(Pane):
     InventoryPane .inventory-foot.-detail { color: $foreground; }
     InventoryPane.-over Horizontal > Vertical { display: none; }
     InventoryPane.-over .-detail, InventoryPane.-beside .-detail { display: none; }
-    InventoryPane.-over DetailsPart { display: block; }
-    InventoryPane.-beside DetailsPart { display: block; width: 46; border-left: tall $panel; }
+    InventoryPane.-over .inventory-details { display: block; }
+    InventoryPane.-beside .inventory-details { display: block; width: 46; border-left: tall $panel; }
     """
 
     def __init__(self, context: Context, *, id: str | None = None) -> None:
@@ -118,12 +120,32 @@ class InventoryPane(Pane):
     def compose(self) -> ComposeResult:
         with Horizontal(classes="inventory-body"):
             with Vertical():
-                yield InventoryTable(columns(), keys_column="key", empty="-")
+                yield InventoryTable(self.columns(), keys_column="key", empty="-")
                 yield Static("", classes="inventory-empty", markup=False)
-            yield DetailsPart()
+            yield self.make_details()
         with Vertical(classes="inventory-feet"):
             yield Static("", classes="inventory-foot -detail", markup=False)
             yield Static(self.SHELF.later[language() == "zh"], classes="inventory-foot -later", markup=False)
+
+    # -- what a pane may have of its own
+
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the table."""
+        return columns()
+
+    def make_details(self) -> Widget:
+        """The part that shows all of one entry."""
+        return DetailsPart()
+
+    def show_details(self, item: Item | None) -> None:
+        """Draw the details of an entry."""
+        self.query_one(DetailsPart).show(item, self._more(item))
+
+    def look(self, ticket: Ticket, state: InventoryState) -> Found:
+        """Find what there is; runs in a thread."""
+        context = self.context
+        domain, redraw_s = self.SHELF.domain, context.options.redraw_s
+        return look(ticket, state.root, domain, context.settings, state.everywhere, redraw_s)
 
     # -- the state and its drawing
 
@@ -133,9 +155,9 @@ class InventoryPane(Pane):
         return self.query_one(InventoryTable)
 
     @property
-    def details(self) -> DetailsPart:
+    def details(self) -> Widget:
         """The details of the entry under the cursor."""
-        return self.query_one(DetailsPart)
+        return self.query_one(".inventory-details")
 
     @property
     def current(self) -> Item | None:
@@ -189,7 +211,7 @@ class InventoryPane(Pane):
     def _draw_details(self) -> None:
         item = self.current
         if self.is_wide or self.state.details:
-            self.details.show(item, self._more(item))
+            self.show_details(item)
         self.query_one(".-detail", Static).update("" if item is None else foot_text(item, self.state.root))
 
     def _more(self, item: Item | None) -> str:
@@ -239,9 +261,7 @@ class InventoryPane(Pane):
         self.change(states.started)
         context.tasks.start(
             f"{shelf.task} {os.path.basename(state.root)}",
-            lambda ticket: look(
-                ticket, state.root, shelf.domain, context.settings, state.everywhere, context.options.redraw_s
-            ),
+            lambda ticket: self.look(ticket, state),
             self._finished,
             received=self._received,
             failed=self._failed,

@@ -74,6 +74,11 @@ def finished(state: InventoryState, found: Found) -> InventoryState:
     return replace(state, found=found, seen=found.files, looking=False, looked=True)
 
 
+def rearranged(state: InventoryState, rows: Rows) -> InventoryState:
+    """The same look with its entries in another order, or with other words."""
+    return replace(state, found=replace(state.found, rows=rows))
+
+
 def failed(state: InventoryState, problem: Finding) -> InventoryState:
     """A look ended early."""
     return replace(state, looking=False, looked=True, problem=problem)

@@ -1,0 +1,153 @@
+"""The bytes around a place of a file, and what they are: fields of records, ends of records, the damaged ones.
+
+Only what is looked at is read, whatever the size of the file. Lengths come from the file and are judged before they
+are believed: a field that would end behind the file is named and drawn to the file's end.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mswb.cache.check import Fault
+from mswb.files.safety import open_regular
+from mswb.findings import Finding
+
+ROW = 16
+"""Bytes in a row of a hex view."""
+RECORDS = 3
+"""Records that are named, from the damaged one on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Bytes from ``start`` to before ``end`` and what they are; ``fault`` tells that they are the damaged ones."""
+
+    start: int
+    end: int
+    name: str
+    fault: bool = False
+
+
+class Source:
+    """A regular file, read at any place.
+
+    Raises:
+        MswbError: it can't be opened, or is no regular file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file = open_regular(path)
+        self.size = os.fstat(self._file).st_size
+
+    def read(self, offset: int, count: int) -> bytes:
+        """At most ``count`` bytes at ``offset``; fewer at the end, none where the disk fails."""
+        try:
+            return os.pread(self._file, count, offset)
+        except OSError:
+            return b""
+
+    def close(self) -> None:
+        """Give the file back."""
+        os.close(self._file)
+
+
+def fault_of(finding: Finding) -> Fault:
+    """The place of a finding of a check as the check told it."""
+
+    def number(name: str) -> int | None:
+        value = finding.values.get(name)
+        return value if isinstance(value, int) and value >= 0 else None
+
+    reason = str(finding.values.get("reason") or finding.title)
+    where = finding.where
+    return Fault(
+        finding.code, reason, where.offset, number("record"), number("length_bytes"), number("byte"), where.file
+    )
+
+
+def marks(form: str, source: Source, faults: Sequence[Fault]) -> tuple[Mark, ...]:
+    """What is known of the bytes at some faults, in the order of the file.
+
+    Args:
+        form: the kind of the entry, see :data:`mswb.cache.sniff.KINDS`.
+    """
+    name_fields = _FORMATS.get(form)
+    found: dict[tuple[int, int, str], Mark] = {}
+    for fault in faults:
+        if fault.offset is None:
+            continue
+        fields = list(name_fields(source, fault.offset, fault.record)) if name_fields is not None else []
+        if not fields:
+            fields = [Mark(fault.offset, fault.offset + 1, _record(fault.record))]
+        for mark in (*fields, damaged(fault, source.size)):
+            found.setdefault((mark.start, mark.end, mark.name), mark)
+    return tuple(sorted(found.values(), key=lambda mark: (mark.start, mark.fault, -mark.end)))
+
+
+def damaged(fault: Fault, size: int) -> Mark:
+    """The bytes that a fault is about: the very byte where it is known, else its record as far as its length is."""
+    start = fault.byte if fault.byte is not None else fault.offset or 0
+    length = 1 if fault.byte is not None else max(1, fault.length or 1)
+    return Mark(start, max(start + 1, min(start + length, size)), fault.reason, fault=True)
+
+
+def _record(number: int | None) -> str:
+    return "record" if number is None else f"record {number}"
+
+
+def _tfrecord(source: Source, offset: int, number: int | None) -> Iterator[Mark]:
+    """Frames of a TFRecord: length u64, CRC of the length, data, CRC of the data (TFRecord's own description)."""
+    for step in range(RECORDS):
+        head = source.read(offset, 12)
+        name = _record(None if number is None else number + step)
+        if len(head) < 12:
+            if head:
+                yield Mark(offset, offset + len(head), f"{name}: begins")
+            return
+        (length,) = struct.unpack("<Q", head[:8])
+        yield Mark(offset, offset + 8, f"{name}: length {length:,}")
+        yield Mark(offset + 8, offset + 12, "CRC of the length")
+        data, end = offset + 12, offset + 12 + length
+        if end + 4 > source.size:
+            yield Mark(data, source.size, "data (its length goes beyond the file)")
+            return
+        if length:
+            yield Mark(data, end, "data")
+        yield Mark(end, end + 4, "CRC of the data")
+        offset = end + 4
+
+
+def _store(source: Source, offset: int, number: int | None) -> Iterator[Mark]:
+    """Records of a file cache: a header that begins with MSWR and holds the sample and the length of its payload."""
+    head = source.read(offset, 24)
+    if head[:8] == b"MSWCSHD1":
+        yield Mark(offset, min(offset + 4096, source.size), "header of the shard")
+    elif head[:4] == b"MSWR" and len(head) == 24:
+        sample, length = struct.unpack("<QQ", head[8:])
+        name = _record(number)
+        yield Mark(offset, min(offset + 64, source.size), f"{name}: header, sample {sample:,}")
+        if length:
+            yield Mark(offset + 64, min(offset + 64 + length, source.size), f"payload of {length:,} bytes")
+
+
+def _mindrecord(source: Source, offset: int, number: int | None) -> Iterator[Mark]:
+    """A row of a MindRecord page begins with its length as u64; the file begins with that of the JSON header."""
+    head = source.read(offset, 8)
+    if len(head) < 8:
+        return
+    (length,) = struct.unpack("<Q", head)
+    what = "length of the header" if not offset else f"{_record(number)}: length"
+    yield Mark(offset, offset + 8, f"{what} {length:,}")
+    end = offset + 8 + length
+    yield Mark(offset + 8, min(end, source.size), "JSON header" if not offset else "row")
+
+
+_FORMATS: Mapping[str, Callable[[Source, int, int | None], Iterator[Mark]]] = {
+    "tfrecord": _tfrecord,
+    "mindrecord": _mindrecord,
+    "file-cache": _store,
+}

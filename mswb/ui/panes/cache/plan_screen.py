@@ -1,0 +1,161 @@
+"""A plan over the pane: every action with its target and bytes; applied only when a person says so, then its result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widgets import Static
+
+from mswb.files.safety import printable
+from mswb.plan import Action, Outcome, Plan
+from mswb.ui import keymap
+from mswb.ui.glyphs import glyph
+from mswb.ui.panes.cache.words import word
+from mswb.ui.screens.base import PacedModal
+from mswb.ui.widgets.keybar import KeyBar
+from mswb.ui.widgets.table.data import Column
+from mswb.ui.widgets.table.units import bytes_text
+from mswb.ui.widgets.table.widget import Table
+
+MOST_WARNINGS = 4
+
+
+class PlanScreen(PacedModal[None]):
+    """One plan.
+
+    Args:
+        title: what it is for.
+        folder: targets in it are shown relative to it.
+        apply: called once when the plan is to be applied; hand what became of it to :meth:`finished`.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("cache_plan")
+    DEFAULT_CSS = """
+    PlanScreen { background: $background; }
+    PlanScreen #plan-title { height: 1; background: $panel; text-style: bold; padding: 0 1; }
+    PlanScreen #plan-notes { height: auto; max-height: 8; padding: 0 1; color: $text-muted; }
+    PlanScreen #plan-action { height: auto; max-height: 5; padding: 0 1; }
+    """
+
+    def __init__(self, title: str, plan: Plan, folder: str, apply: Callable[[PlanScreen], None]) -> None:
+        super().__init__()
+        self.plan = plan
+        self.outcomes: tuple[Outcome, ...] | None = None
+        self._title, self._folder, self._apply = title, folder, apply
+        self._begun = False
+
+    def compose(self) -> ComposeResult:
+        yield Static(printable(self._title), id="plan-title", markup=False)
+        yield Static(notes_text(self.plan), id="plan-notes", markup=False)
+        yield Table(columns(), title=self._sum(), empty=word("plan nothing"))
+        yield Static("", id="plan-action", markup=False)
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        table = self.query_one(Table)
+        table.set_data(rows(self.plan.actions, self._folder, None))
+        table.focus()
+
+    def on_table_highlighted(self, event: Table.Highlighted) -> None:
+        event.stop()
+        row = event.row
+        text = "" if row is None else action_text(self.plan.actions[row], self.outcomes[row] if self.outcomes else None)
+        self.query_one("#plan-action", Static).update(text)
+
+    def finished(self, outcomes: Sequence[Outcome]) -> None:
+        """Show what became of the actions."""
+        self.outcomes = tuple(outcomes)
+        if not self.is_mounted:
+            return
+        table = self.query_one(Table)
+        table.set_data(rows(self.plan.actions, self._folder, self.outcomes))
+        table.set_title(result_text(self.outcomes))
+        self.refresh_bindings()
+
+    def failed(self, reason: str) -> None:
+        """Say that it could not be applied at all."""
+        if self.is_mounted:
+            self.query_one(Table).set_title(f"{glyph('error')} {printable(reason)}")
+
+    def _sum(self) -> str:
+        return word("plan sum", count=len(self.plan.actions), size=bytes_text(self.plan.bytes))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A plan is applied once."""
+        return action != "apply" or (bool(self.plan.actions) and not self._begun)
+
+    def action_apply(self) -> None:
+        """Do all of it."""
+        if not self._begun and self.plan.actions:
+            self._begun = True
+            self.query_one(Table).set_title(f"{word('plan working')}{glyph('ellipsis')}")
+            self.refresh_bindings()
+            self._apply(self)
+
+    def action_close(self) -> None:
+        """Back to the pane; a plan that is being applied goes on."""
+        self.dismiss(None)
+
+
+def columns() -> tuple[Column, ...]:
+    """Of a plan: what is done, to what, and what became of it."""
+    return (
+        Column("action", word("action"), width=16),
+        Column("target", word("target"), cut="start"),
+        Column("size", word("size"), "bytes", width=10),
+        Column("result", word("result"), width=12, style=_colour, show=_sign, optional=True),
+    )
+
+
+def rows(actions: Sequence[Action], folder: str, outcomes: Sequence[Outcome] | None) -> dict[str, list[Any]]:
+    """A row an action."""
+    results = [None] * len(actions) if outcomes is None else ["done" if one.done else "left" for one in outcomes]
+    return {
+        "action": [printable(action.kind.replace("-", " ")) for action in actions],
+        "target": [printable(short(action.target, folder)) for action in actions],
+        "size": [action.bytes or None for action in actions],
+        "result": results,
+    }
+
+
+def notes_text(plan: Plan) -> str:
+    """What a person should know before agreeing."""
+    shown = [f"{glyph('warning')} {printable(one, 300)}" for one in plan.warnings[:MOST_WARNINGS]]
+    if len(plan.warnings) > MOST_WARNINGS:
+        shown.append(word("and more", count=len(plan.warnings) - MOST_WARNINGS))
+    return "\n".join(shown)
+
+
+def action_text(action: Action, outcome: Outcome | None) -> str:
+    """All of one action."""
+    lines = [printable(action.target), printable(action.detail)]
+    if outcome is not None and not outcome.done:
+        lines.append(f"{glyph('error')} {word('not done', reason=printable(outcome.reason))}")
+    return "\n".join(line for line in lines if line)
+
+
+def result_text(outcomes: Sequence[Outcome]) -> str:
+    """What became of a plan, in a few words."""
+    done = sum(outcome.done for outcome in outcomes)
+    sign = "ok" if done == len(outcomes) else "error"
+    text = f"{glyph(sign)} {word('plan done', done=done, count=len(outcomes))}"
+    reasons = list(dict.fromkeys(outcome.reason for outcome in outcomes if not outcome.done))
+    return f"{text}: {printable('; '.join(reasons), 200)}" if reasons else text
+
+
+def short(path: str, folder: str) -> str:
+    """A path as somebody in the folder would type it."""
+    inside = folder.rstrip("/") + "/"
+    return os.path.relpath(path, folder) if path.startswith(inside) else path
+
+
+def _sign(value: str) -> str:
+    return f"{glyph('ok' if value == 'done' else 'error')} {word(value)}"
+
+
+def _colour(value: str) -> str:
+    return "success" if value == "done" else "error"

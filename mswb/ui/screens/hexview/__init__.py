@@ -1,0 +1,1 @@
+"""A hex view over the pane: the bytes around a fault."""
