@@ -1,8 +1,8 @@
 """The columns of a cache, and how the values of one sample lie in a payload.
 
 Where every column has a dtype and a shape, the payload is their bytes, each begun at a multiple of 64. Else a table
-comes first: for each column the length in bytes u64 and the number of dimensions u64, then the dimensions u64 each (none
-for ``bytes`` and ``str``); the first column begins at the next multiple of 64. So a view is always an aligned array.
+comes first: for each column the length in bytes u64 and the number of dimensions u64, then the dimensions u64 each
+(none for ``bytes`` and ``str``); the first column begins at the next multiple of 64. So a view is always aligned.
 """
 
 from __future__ import annotations

@@ -153,10 +153,8 @@ class ShardHeader:
     hash_name: str
     number: int
     data_start: int = PAGE
-
-    @property
-    def seed(self) -> int:
-        return seed_of(self.key, self.number)
+    seed: int = 0
+    """What the CRCs of its record headers begin with; see :func:`seed_of`."""
 
 
 def seed_of(key: str, number: int) -> int:
@@ -226,7 +224,7 @@ def _parsed(path: str, text: bytes, start: int) -> ShardHeader:
             raise ValueError("a field has another type")
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise InvalidCacheFile(path, _PREFIX.size, "its header can't be read: %s" % problem) from None
-    return ShardHeader(columns, key, hash_name, number, start)
+    return ShardHeader(columns, key, hash_name, number, start, seed_of(key, number))
 
 
 def pack_record_header(sample_id: int, length: int, digest: int, seed: int) -> bytes:

@@ -7,6 +7,7 @@ the shard back to the last acknowledged record.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 from typing import Any, List, Optional, Sequence, Tuple
@@ -29,6 +30,7 @@ from .layout import (
     pack_shard_header,
     preferred_hash,
     record_size,
+    seed_of,
     shard_path,
     shards_in,
     unpack_shard_header,
@@ -83,7 +85,7 @@ class StoreWriter:
         schema: Sequence[Column],
         key: str,
         *,
-        sync_records: int = 256,
+        sync_records: int = 1024,
         sync_bytes: int = 64 << 20,
         shard_bytes: int = 1 << 30,
         hash_name: str = "",
@@ -222,6 +224,7 @@ class StoreWriter:
             _write(self._data, self._memory[: self._fill], self._written)
         except OSError as problem:
             raise self._fail(problem) from None
+        _begin_writeback(self._data, self._written, self._fill)
         self._written += self._fill
         self._fill = 0
 
@@ -282,7 +285,16 @@ class StoreWriter:
             os.ftruncate(self._data, 0)
             _write(self._data, header, 0)
             os.fdatasync(self._data)
-            self._place(ShardHeader(self._codec.columns, self.key, self._hash_name, self._number, len(header)))
+            self._place(
+                ShardHeader(
+                    self._codec.columns,
+                    self.key,
+                    self._hash_name,
+                    self._number,
+                    len(header),
+                    seed_of(self.key, self._number),
+                )
+            )
             self._written = self._synced = self._start
             return []
         self._place(found)
@@ -341,6 +353,26 @@ def sync_folder(folder: str) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def _begin_writeback(descriptor: int, offset: int, length: int) -> None:
+    """Let the disk begin on what was just written, so that the next sync has less to wait for; only a hint."""
+    if _sync_file_range is not None:
+        _sync_file_range(descriptor, offset, length, _WRITE)
+
+
+def _hint() -> Any:
+    try:
+        function = ctypes.CDLL(None).sync_file_range
+    except (AttributeError, OSError):
+        return None
+    function.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint]
+    return function
+
+
+_sync_file_range = _hint()
+_WRITE = 2
+"""SYNC_FILE_RANGE_WRITE of sync_file_range(2): begin, and do not wait."""
 
 
 def _write(descriptor: int, data: Any, offset: int) -> None:
