@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -189,8 +189,10 @@ def _show(entries: Sequence[Entry], findings: Sequence[Finding], notes: Sequence
     words = WORDS[language()]
     known = [entry for entry in entries if entry.form in CHECKERS or entry.findings]
     if known:
-        heads = [words[name] for name in ("status", "kind", "records", "size", "path")]
-        output.show_table(heads, [_row(entry) for entry in known], right=(2, 3))
+        columns = _COLUMNS if output.width() >= _WIDE else tuple(name for name in _COLUMNS if name != "kind")
+        rows = [[_cell(name, entry) for name in columns] for entry in known]
+        right = [at for at, name in enumerate(columns) if name in ("records", "size")]
+        output.show_table([words[name] for name in columns], rows, right=right)
     counts = Counter(entry.status for entry in known)
     if findings:
         print()
@@ -203,14 +205,13 @@ def _show(entries: Sequence[Entry], findings: Sequence[Finding], notes: Sequence
         print(words["unknown"].format(count=len(entries) - len(known)))
 
 
-def _row(entry: Entry) -> tuple[object, ...]:
-    worst = next((finding.severity for finding in entry.findings), None)
-    sign = output.mark(worst) + " " if worst else ""
-    return f"{sign}{entry.status}", KINDS[entry.form], counted(entry), human_bytes(entry.size_bytes), _place(entry)
+def _cell(name: str, entry: Entry) -> str:
+    return _CELLS[name](entry)
 
 
-def _place(entry: Entry) -> str:
-    return output.short_path(entry.path)
+def _status(entry: Entry) -> str:
+    worst = min((finding.severity for finding in entry.findings), key=_SEVERITY.__getitem__, default=None)
+    return f"{output.mark(worst)} {entry.status}" if worst else f"  {entry.status}"
 
 
 def counted(entry: Entry) -> str:
@@ -225,3 +226,15 @@ def counted(entry: Entry) -> str:
 def _exit_code(findings: Iterable[Finding], strict: bool) -> int:
     bad = {"error", "warning"} if strict else {"error"}
     return int(any(finding.severity in bad for finding in findings))
+
+
+_COLUMNS = ("status", "records", "size", "kind", "path")
+_WIDE = 100
+"""Columns from which on the kind is shown too."""
+_CELLS: Mapping[str, Callable[[Entry], str]] = {
+    "status": _status,
+    "records": counted,
+    "size": lambda entry: human_bytes(entry.size_bytes),
+    "kind": lambda entry: KINDS[entry.form],
+    "path": lambda entry: output.short_path(entry.path),
+}
