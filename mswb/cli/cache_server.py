@@ -20,6 +20,7 @@ from mswb.settings import Settings, load_settings
 if TYPE_CHECKING:
     from mswb.cache.entries import Entry
     from mswb.cache.server.admin import Admin
+    from mswb.cache.server.answers import Cached
     from mswb.cache.server.manage import Session
     from mswb.cache.server.running import Server
 
@@ -307,7 +308,7 @@ def _report_sessions(port: int, number: int | None, python: str | None, form: st
     settings = load_settings()
     with _doing("asking", form, port=port):
         found = _wanted(manage.sessions(_admin(python, settings), port, settings), port, number)
-    findings = [manage.stale(one.id, port, one.changes) for one in found if one.changes]
+    findings = [manage.stale(one.id, port, one.changes, sure=True) for one in found if one.changes]
     if explained:
         running = look().server(port)
         rows = [row for one in found for row in one.caches]
@@ -317,7 +318,7 @@ def _report_sessions(port: int, number: int | None, python: str | None, form: st
     elif not found:
         _say("no-sessions", port=port)
     else:
-        _show_sessions(found)
+        _show_sessions(found, explained)
         if findings:
             print()
         output.show_findings(findings, lang=language())
@@ -388,8 +389,7 @@ def _session_row(one: Session) -> dict[str, Any]:
         "port": one.port,
         "status": one.status,
         "created": one.created,
-        "run": one.use.run if one.use else None,
-        "sources": list(one.use.sources) if one.use else [],
+        "sources": sorted({path for note in one.notes for path in note.sources}),
         "changes": asdict(one.changes),
         "caches": [{**asdict(row), "rows": row.rows, "size_bytes": row.size_bytes} for row in one.caches if row.cache],
     }
@@ -431,24 +431,27 @@ def _show_leftovers(entries: Sequence[Entry]) -> None:
     output.show_findings([finding for entry in entries for finding in entry.findings], lang=language())
 
 
-def _show_sessions(found: Sequence[Session]) -> None:
+def _show_sessions(found: Sequence[Session], explained: bool) -> None:
     words = WORDS[language()]
-    heads = ["session", *(words[name] for name in ("cache", "status", "rows", "on-disk", "row", "size", "since"))]
+    columns = ("rows", "on-disk", "row", "size") if explained else ("rows", "size", "since")
+    heads = ["session", words["cache"], words["status"], *(words[name] for name in columns)]
     rows = [
-        (
-            one.id,
-            row.cache if row.cache is not None else words["none"],
-            one.status,
-            row.rows,
-            row.on_disk,
-            human_bytes(row.row_bytes) if row.row_bytes is not None else "",
-            human_bytes(row.size_bytes),
-            _moment(one.created),
-        )
+        (one.id, row.cache if row.cache is not None else words["none"], one.status, *_cells(one, row, columns))
         for one in found
         for row in one.caches
     ]
-    output.show_table(heads, rows, right=(0, 1, 3, 4, 5, 6))
+    output.show_table(heads, rows, right=(0, 1, *range(3, 3 + len(columns))))
+
+
+def _cells(one: Session, row: Cached, columns: Sequence[str]) -> list[str]:
+    cells = {
+        "rows": str(row.rows),
+        "on-disk": str(row.on_disk),
+        "row": human_bytes(row.row_bytes) if row.row_bytes is not None else "",
+        "size": human_bytes(row.size_bytes),
+        "since": _moment(one.created),
+    }
+    return [cells[name] for name in columns]
 
 
 def _moment(seconds: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mswb.cache.entries import Entry
 from mswb.cache.server import history
@@ -169,9 +169,10 @@ def _status(live: bool, uid: int) -> str:
 def _findings(status: str, path: str, what: str, reason: str, uid: int) -> tuple[Finding, ...]:
     if status == "ok":
         return ()
-    said = reason if status == "orphan" else f"it belongs to {user_name(uid)}"
-    values = {"what": what, "path": path, "reason": said}
-    return (make(status, where=Where(file=path), values=values),)
+    values = {"what": what, "path": path, "reason": reason}
+    if status == "foreign":
+        return (make(status, where=Where(file=path), values={**values, "reason": f"it belongs to {user_name(uid)}"}),)
+    return (replace(make("server-leftover", where=Where(file=path), values=values), code=status),)
 
 
 def _histories(base: str) -> Iterable[history.History]:

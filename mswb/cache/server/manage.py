@@ -12,11 +12,12 @@ from mswb.cache.server import admin, answers, explain, history, sources
 from mswb.cache.server.admin import Admin, Start, call
 from mswb.cache.server.answers import Cached
 from mswb.cache.server.running import Server, look
+from mswb.cache.server.sources import NOTHING
 from mswb.findings import Finding, MswbError, make, stop
+from mswb.inside.server_cache import Note
 from mswb.settings import Settings
 from mswb.signals import ProcessId, is_alive
 
-NOTHING = sources.Changes()
 STOP_WAIT_S = 15.0
 _LOOK_S = 0.05
 
@@ -25,15 +26,15 @@ _LOOK_S = 0.05
 class Session:
     """A session with its caches. ``created``: seconds since the epoch, None where no log tells it.
 
-    ``use``: the training under ``mswb run`` that filled it, as far as one noted that; ``changes``: what its files have
-    become since then. ``compared``: a person named the data, and it was compared with the time of the session.
+    ``notes``: the pipelines of trainings under ``mswb run`` that used it; ``changes``: what has changed since they
+    filled it. ``compared``: a person named the data, and it was compared with the time of the session.
     """
 
     id: int
     port: int
     caches: tuple[Cached, ...] = ()
     created: float | None = None
-    use: sources.Use | None = None
+    notes: tuple[Note, ...] = ()
     changes: sources.Changes = NOTHING
     compared: bool = False
 
@@ -42,7 +43,7 @@ class Session:
         """``stale-source``, ``ok``, or ``unverified`` where nobody knows what it was filled from."""
         if self.changes:
             return "stale-source"
-        return "ok" if self.compared or self.use is not None else "unverified"
+        return "ok" if self.compared or self.notes else "unverified"
 
 
 def start(program: Admin, wanted: Start) -> Server:
@@ -136,15 +137,13 @@ def sessions(program: Admin, port: int, settings: Settings) -> list[Session]:
     found = rows(program, port)
     server = _mine(port)
     made = history.of(server.process.pid).sessions if server else {}
-    first = sources.first_uses(sources.uses(settings.runs_dir))
+    noted = sources.notes_of(settings.runs_dir)
     result = []
     for number in dict.fromkeys(row.session for row in found):
-        use = first.get((port, number))
-        if use is not None and server is not None and use.time < server.started:
-            use = None  # a number of an earlier server
-        changes = sources.compare(use) if use is not None else NOTHING
+        began = server.started if server is not None else 0.0  # what is older was of an earlier server
+        notes = tuple(one for one in noted if (one.port, one.session) == (port, number) and one.time >= began)
         caches = tuple(row for row in found if row.session == number)
-        result.append(Session(number, port, caches, made.get(number), use, changes))
+        result.append(Session(number, port, caches, made.get(number), notes, sources.of_notes(notes)))
     return result
 
 
@@ -154,8 +153,13 @@ def unknown_session(port: int, session: int, known: Sequence[Cached]) -> MswbErr
     return stop("cache-session-unknown", values={"port": port, "session": session, "known": numbers}, exit_code=1)
 
 
-def stale(session: int, port: int, changes: sources.Changes) -> Finding:
-    """The finding for a session that serves rows of files that have changed; its code is the status, stale-source."""
+def stale(session: int, port: int, changes: sources.Changes, *, sure: bool) -> Finding:
+    """The finding for a session that serves rows of files that have changed; its code is the status, stale-source.
+
+    Args:
+        sure: what filled it was noted; otherwise only the time of the session is known, and a change may have come
+            between that and the first row.
+    """
     values = {
         "session": session,
         "port": port,
@@ -163,8 +167,9 @@ def stale(session: int, port: int, changes: sources.Changes) -> Finding:
         "added": list(changes.added[: sources.MAX_NAMED]),
         "removed": list(changes.removed[: sources.MAX_NAMED]),
         "changed": list(changes.changed[: sources.MAX_NAMED]),
+        "code": list(changes.code),
     }
-    return replace(make("stale-session", values=values), code="stale-source")
+    return replace(make("stale-session" if sure else "stale-session-maybe", values=values), code="stale-source")
 
 
 def _mine(port: int) -> Server | None:
@@ -220,7 +225,8 @@ def compared(session: Session, paths: Sequence[str]) -> tuple[Session, list[Find
         for path in paths:
             if not os.path.exists(path):
                 raise stop("path-missing", values={"path": path})
-        changes = changes or sources.since(paths, created if created is not None else time.time())
+        filled = any(row.rows for row in session.caches)
+        changes += sources.since(paths, created) if created is not None and filled else NOTHING
     if changes:
-        found.append(stale(session.id, session.port, changes))
+        found.append(stale(session.id, session.port, changes, sure=bool(session.changes)))
     return replace(session, changes=changes, created=created, compared=bool(paths)), found
