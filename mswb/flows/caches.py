@@ -6,6 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mswb.cache.entries import Entry, from_item
 from mswb.cache.holders import Snapshot, snapshot
@@ -63,6 +64,19 @@ def _without(entry: Entry, root: str, cancelled: Callable[[], bool]) -> Entry | 
     own = held(os.path.realpath(root), cancelled)
     size, disk = entry.size_bytes - own.size_bytes, entry.disk_bytes - own.disk_bytes
     return replace(entry, size_bytes=size, disk_bytes=max(0, disk)) if size > 0 else None
+
+
+def informed(entry: Entry, seen: Snapshot | None = None) -> Entry:
+    """An entry with all that its kind can tell, and ``holders``: who uses it, in words."""
+    from mswb.cache.clean import holders_of
+
+    more: dict[str, Any] = dict(entry.more)
+    if entry.form == "file-cache":
+        from mswb.cache import filecache
+
+        more.update(filecache.info(entry.path))
+    more["holders"] = holders_of(entry, snapshot() if seen is None else seen)
+    return replace(entry, more=more)
 
 
 def totals(

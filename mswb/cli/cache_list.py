@@ -1,0 +1,253 @@
+"""``mswb cache list`` and ``info``: what there is, in bytes and as people read it, and all that is known of one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+
+from mswb.cache.entries import Entry, to_row
+from mswb.cache.sniff import KINDS
+from mswb.cli import output
+from mswb.cli.doctor import human_bytes
+from mswb.findings import Finding, language
+from mswb.flows.caches import Total
+
+MOST = 40
+"""Entries that text lists without --all; JSON holds every one."""
+MIB = 1 << 20
+_SEVERITY = {"error": 0, "warning": 1, "note": 2}
+_FIRST = ("size_bytes", "num_samples", "avg_load_time_ms")
+"""What info tells first."""
+_ROW = ("path", "kind", "form", "name", "status", "size_bytes", "disk_bytes", "modified", "records", "detail")
+
+WORDS: dict[str, dict[str, str]] = {
+    "en": {
+        "records": "records",
+        "nothing": "no cache and no data file in {places}",
+        "nobody": "nothing of that name or size in {places}",
+        "more": "… and {count} more: --all shows them",
+        "place": "place",
+        "kind": "kind",
+        "count": "count",
+        "bytes": "bytes",
+        "size": "size",
+        "root": "cache root",
+        "folder": "folder",
+        "server": "server",
+        "system": "system",
+        "unknown": "unknown",
+    },
+    "zh": {
+        "records": "记录",
+        "nothing": "{places} 中没有缓存或数据文件",
+        "nobody": "{places} 中没有符合该名称或大小的内容",
+        "more": "… 另有 {count} 项：--all 全部显示",
+        "place": "位置",
+        "kind": "类型",
+        "count": "数量",
+        "bytes": "字节",
+        "size": "大小",
+        "root": "缓存根目录",
+        "folder": "文件夹",
+        "server": "服务",
+        "system": "系统",
+        "unknown": "未知",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Entries that were asked for, notes, and where they were looked for."""
+
+    entries: list[Entry]
+    notes: list[Finding]
+    places: list[str]
+    all: int
+
+
+_path = click.option("--path", metavar="DIR", help="A folder, a cache or a file, instead of the usual places.")
+_dataset = click.option("--dataset", metavar="NAME", help="Only the file cache of exactly this name.")
+
+
+@click.command("list")
+@_path
+@_dataset
+@click.option("--size", metavar="MIB", type=click.FloatRange(min=0), help="Only what is larger than this many MiB.")
+@click.option("--all", "everything", is_flag=True, help=f"Every entry; without it text shows {MOST} at most.")
+@click.option("--system", is_flag=True, help="Also places outside: home, /tmp, the package's cache, dead servers.")
+@output.format_option
+def list_(path: str | None, dataset: str | None, size: float | None, everything: bool, system: bool, form: str) -> int:
+    """List caches, data files and leftovers with size and status, broken ones first.
+
+    Looks in the file-cache root (MSWB_CACHE_ROOT or ~/.mindspore/cache) and in this folder, unless --path names
+    another. File caches are read in full as long as they are small; 'mswb cache verify' reads everything.
+    """
+    from mswb.flows.caches import totals
+
+    found = _find(path, dataset, size, system)
+    entries = sorted(found.entries, key=_order)
+    findings = [finding for entry in entries for finding in entry.findings]
+    sums = totals(entries, os.environ, found.places)
+    if form == "json":
+        rows = [to_row(entry) for entry in entries]
+        output.emit("cache", [*findings, *found.notes], entries=rows, totals=[asdict(one) for one in sums])
+    else:
+        _show(entries if everything else entries[:MOST], len(entries), sums, found)
+    return int(any(finding.severity == "error" for finding in findings))
+
+
+@click.command()
+@_path
+@_dataset
+@click.option("--system", is_flag=True, help="Look in the places outside, too.")
+@output.format_option
+def info(path: str | None, dataset: str | None, system: bool, form: str) -> int:
+    """Tell all that is known of the caches at --path: samples, load times, hits, source, versions, holders."""
+    from mswb.flows.caches import informed
+
+    found = _find(path, dataset, None, system)
+    entries = [informed(entry) for entry in sorted(found.entries, key=_order)]
+    findings = [finding for entry in entries for finding in entry.findings]
+    if form == "json":
+        output.emit("cache", [*findings, *found.notes], entries=[to_row(entry) for entry in entries])
+    else:
+        for number, entry in enumerate(entries):
+            print(end="\n" if number else "")
+            _show_facts(entry)
+        _show_end(found, bool(entries))
+    return int(any(finding.severity == "error" for finding in findings))
+
+
+def _find(path: str | None, dataset: str | None, size: float | None, system: bool) -> _Found:
+    from mswb.flows.cache_checks import glanced
+    from mswb.flows.cache_clean import verified_small
+    from mswb.flows.caches import collect, everywhere, usual_paths
+
+    places = [path] if path is not None else usual_paths(os.environ, ".")
+    entries, notes = collect(places)
+    if system:
+        outside, more = everywhere(os.environ)
+        known = {entry.path for entry in entries}
+        entries += [entry for entry in outside if entry.path not in known]
+        notes += more
+    kept = [entry for entry in entries if _is_meant(entry, dataset, size)]
+    return _Found([glanced(entry) for entry in verified_small(kept)], notes, places, len(entries))
+
+
+def _is_meant(entry: Entry, dataset: str | None, size: float | None) -> bool:
+    is_named = dataset is None or (entry.form == "file-cache" and entry.name == dataset)
+    return is_named and (size is None or entry.size_bytes > size * MIB)
+
+
+def _order(entry: Entry) -> tuple[int, int, str]:
+    worst = min((_SEVERITY[finding.severity] for finding in entry.findings), default=len(_SEVERITY))
+    return worst, -entry.size_bytes, entry.path
+
+
+def _show(entries: Sequence[Entry], count: int, sums: Sequence[Total], found: _Found) -> None:
+    words = WORDS[language()]
+    for entry in entries:
+        print(output.safe_line(_sign(entry) + output.short_path(entry.path)))
+        _print_parts(_parts(entry))
+    if len(entries) < count:
+        print(words["more"].format(count=count - len(entries)))
+    if sums:
+        print()
+        heads = [words[name] for name in ("place", "kind", "count", "bytes", "size")]
+        rows = [
+            (words[one.place], KINDS.get(one.kind, one.kind), one.count, one.bytes, human_bytes(one.bytes))
+            for one in sums
+        ]
+        output.show_table(heads, rows, right=(2, 3, 4))
+    _show_end(found, count > 0)
+
+
+def _show_end(found: _Found, is_any: bool) -> None:
+    words = WORDS[language()]
+    for note in found.notes:
+        print(output.safe_line(f"note: {note.title}"), file=sys.stderr)
+    if not is_any:
+        places = ", ".join(os.path.abspath(place) for place in found.places)
+        print(output.safe_line(words["nobody" if found.all else "nothing"].format(places=places)))
+
+
+def _sign(entry: Entry) -> str:
+    worst = min((finding.severity for finding in entry.findings), key=_SEVERITY.__getitem__, default=None)
+    return f"{output.mark(worst)} " if worst else ""
+
+
+def _parts(entry: Entry) -> Iterable[str]:
+    """What a list says of an entry; ``status:`` and ``size:`` are the same in every language, for scripts."""
+    kind = KINDS.get(entry.form, entry.form)
+    yield f"{kind} {entry.name}" if entry.name else kind
+    yield f"status: {entry.status}"
+    yield f"size: {_size(entry.size_bytes)}"
+    if entry.records is not None:
+        yield f"{WORDS[language()]['records']}: {entry.records}"
+
+
+def _size(count: int) -> str:
+    return f"{count} ({human_bytes(count)})" if count >= 1024 else str(count)
+
+
+def _print_parts(parts: Iterable[str], indent: str = "    ") -> None:
+    """Parts beside one another, in as many lines as they need."""
+    line = ""
+    for part in map(output.safe_line, parts):
+        if line and output.cell_width(indent + line + "  " + part) > output.width():
+            print(indent + line)
+            line = ""
+        line += ("  " if line else "") + part
+    print(indent + line)
+
+
+def _show_facts(entry: Entry) -> None:
+    """Everything about one entry, a fact a line; the three that decide come first."""
+    row = to_row(entry)
+    print(output.safe_line(_sign(entry) + entry.path))
+    facts: dict[str, Any] = {name: row.get(name) for name in _FIRST if name in row}
+    facts.update((name, row[name]) for name in (*_ROW, *row) if name not in facts and name != "path")
+    for name, value in facts.items():
+        if value is None and name not in _FIRST:
+            continue
+        _print_fact(name, value)
+    for finding in entry.findings:
+        print(output.safe_line(f"  {output.mark(finding.severity)} {finding.title}"))
+
+
+def _print_fact(name: str, value: Any, indent: str = "  ") -> None:
+    if isinstance(value, Mapping) and value:
+        print(output.safe_line(f"{indent}{name}:"))
+        for inner, content in value.items():
+            _print_fact(str(inner), content, indent + "  ")
+    elif isinstance(value, (list, tuple)):
+        for index, content in enumerate(value):
+            _print_fact(name if not index else " " * len(name), content, indent)
+    else:
+        print(output.safe_line(f"{indent}{name}: {_value(name, value)}"))
+
+
+def _value(name: str, value: Any) -> str:
+    if value is None:
+        return WORDS[language()]["unknown"]
+    if name.endswith("_bytes") and isinstance(value, int):
+        return _size(value)
+    if name in ("modified", "created", "last_used") and isinstance(value, (int, float)):
+        return _moment(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def _moment(seconds: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    except (OverflowError, OSError, ValueError):  # no such moment: the record was damaged
+        return "?"
