@@ -17,7 +17,7 @@ _FAILURES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("memory", re.compile(r"Out of memory|not enough (?:free )?memory", re.IGNORECASE)),
     ("port", re.compile(r"Port must be in range")),
 )
-_NOISE = re.compile(r"^(?:Line of code|File  *):|^\s*$|^\$ |^\[exit code")
+_NOISE = re.compile(r"^(?:Line of code|File) *:|^\s*$|^\$ |^\[exit code")
 _PREFIX = re.compile(r"^Exception thrown from dataset pipeline\. Refer to 'Dataset Pipeline Error Message'\. ")
 _ERRNO = re.compile(r"Unable to create directory (\S+)\. Errno = (\d+)")
 _CACHE_ID = re.compile(r"Cache id (\d+) not found")
