@@ -39,7 +39,7 @@ class Broken(Exception):
         self.code, self.reason = code, reason
 
 
-class Column(msgspec.Struct, frozen=True):
+class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     """A column: one of MindSpore's types; one with a shape (-1: any) is an array and lies in the blob."""
 
     type: Literal["int32", "int64", "float32", "float64", "string", "bytes"]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
 from mswb.cache.data.mindrecord.header import Segment
 from mswb.cache.data.mindrecord.reading import Reader
 
 _TRIES = 4096
 """Places behind a damaged row at which the next one is looked for in full."""
+_BACK = 8
 _LENGTH = struct.Struct("<Q")
 
 
@@ -73,3 +76,44 @@ def _candidates(reader: Reader, segment: Segment, begin: int) -> Iterator[int]:
                 yield at + start
             place = window.find(b"\0\0\0\0", place + 1)
         at += max(1, len(window) - 7)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a segment.
+
+    Attributes:
+        spans: begin and end of each from the start of the page; None for one that can't be found.
+        whole: whether their own lengths lead through all of them to the end of the segment.
+        lost: where the first one that is missing begins.
+    """
+
+    spans: list[tuple[int, int] | None]
+    whole: bool
+    lost: int | None = None
+
+
+def rows_of(reader: Reader, segment: Segment, rows: int) -> Rows:
+    """The rows of a segment by their own lengths alone; what is behind a damaged length is found again if it can be."""
+    places = bounds(reader, segment, rows)
+    if is_whole(places, segment, rows) and segment.base + segment.end <= reader.size:
+        return Rows(list(pairwise(places)), True)
+    held = reader.size - segment.base
+    if segment.end > held:
+        spans = [(begin, end) for begin, end in pairwise(places) if end <= held]
+        return _with_lost(spans, [], rows, places[len(spans)])
+    # A damaged length may lead to a place that looks like a row, so the search begins some rows before the stop.
+    back = places[max(0, len(places) - _BACK)]
+    behind = resume(reader, segment, back - 8, rows)
+    broken = rows - len(behind)
+    if behind and broken < len(places) and places[broken] + 8 <= behind[0]:
+        before = list(pairwise(places[: broken + 1]))
+        return _with_lost(before, list(pairwise(behind)), rows, places[broken])
+    # The row before the stop may be the damaged one.
+    before = list(pairwise(places))[:-1]
+    return _with_lost(before, [], rows, places[len(before)])
+
+
+def _with_lost(before: list[tuple[int, int]], behind: list[tuple[int, int]], rows: int, lost: int) -> Rows:
+    between: list[tuple[int, int] | None] = [None] * (rows - len(before) - len(behind))
+    return Rows([*before, *between, *behind], False, lost)

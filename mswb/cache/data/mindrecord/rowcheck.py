@@ -1,0 +1,290 @@
+"""Every row of a MindRecord against its own lengths, its schema and the index; and the index against the rows."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mswb.cache.check import MAX_FAULTS, Fault, Watch
+from mswb.cache.data.mindrecord.blobs import BadRow, blob_checker, raw_decoder, scalar_names
+from mswb.cache.data.mindrecord.header import Group, Header, Segment, groups
+from mswb.cache.data.mindrecord.index import BadIndex, Index, IndexRow, stored
+from mswb.cache.data.mindrecord.reading import Reader
+from mswb.cache.data.mindrecord.walk import Rows, rows_of
+from mswb.files.safety import printable
+
+Span = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found, row by row.
+
+    Attributes:
+        faults: of the data, the first of ``total``.
+        intact: rows without any.
+        values: rows whose values in the index are others; they are faults unless the whole index is foreign.
+        differing, compared: rows of the index that are at another place than the data's, and all of them.
+        index: the first thing that is wrong with the index, in words.
+    """
+
+    faults: list[Fault] = field(default_factory=list)
+    total: int = 0
+    intact: int = 0
+    values: list[Fault] = field(default_factory=list)
+    values_total: int = 0
+    differing: int = 0
+    compared: int = 0
+    index: str = ""
+    lost: int = 0
+    cut: tuple[int, int] | None = None
+
+    def add(self, fault: Fault) -> None:
+        self.total += 1
+        if len(self.faults) < MAX_FAULTS:
+            self.faults.append(fault)
+
+    def add_value(self, fault: Fault) -> None:
+        self.values_total += 1
+        if len(self.values) < MAX_FAULTS:
+            self.values.append(fault)
+
+    def blame_index(self, reason: str) -> None:
+        self.differing += 1
+        self.index = self.index or reason
+
+
+class Stream:
+    """The rows of the index, asked for by number."""
+
+    def __init__(self, index: Index, header: Header) -> None:
+        self._rows: Iterator[IndexRow] = index.rows(header)
+        self._next: IndexRow | None = None
+        self.problem = ""
+        self.extra = 0
+
+    def take(self, first: int, count: int) -> list[IndexRow | None]:
+        """The rows ``first`` and on; None for one that the index lacks. Others on the way are counted as ``extra``."""
+        found: list[IndexRow | None] = [None] * count
+        while (row := self._peek()) is not None and row.row < first + count:
+            place = row.row - first
+            if place < 0 or found[place] is not None:
+                self.extra += 1
+            else:
+                found[place] = row
+            self._next = None
+        return found
+
+    def rest(self) -> int:
+        """How many rows are left, and those that were extra before."""
+        while self._peek() is not None:
+            self.extra += 1
+            self._next = None
+        return self.extra
+
+    def _peek(self) -> IndexRow | None:
+        if self._next is None and not self.problem:
+            try:
+                self._next = next(self._rows, None)
+            except sqlite3.Error as problem:
+                self.problem = f"SQLite says: {problem}"
+            except BadIndex as problem:
+                self.problem = problem.reason
+        return self._next
+
+
+def check_rows(reader: Reader, header: Header, index: Index | None, deep: bool, watch: Watch) -> Tally:
+    """Check all rows; with an index, both against each other.
+
+    Raises:
+        OSError: the file can't be read.
+    """
+    tally = Tally()
+    judge = _Judge(reader, header, deep, tally)
+    stream = Stream(index, header) if index is not None else None
+    for group in groups(header):
+        if watch.cancelled():
+            break
+        judge.group(group, stream.take(group.first, group.rows) if stream is not None else None)
+        watch.report(min(group.blob.base + group.blob.end, reader.size), reader.size, "bytes")
+    if stream is not None:
+        extra = stream.rest()
+        if stream.problem:
+            tally.blame_index(stream.problem)
+        elif extra:
+            tally.blame_index(f"it has {extra} rows more than the data")
+            tally.compared += extra
+    return tally
+
+
+class _Judge:
+    """Looks at one group after the other."""
+
+    def __init__(self, reader: Reader, header: Header, deep: bool, tally: Tally) -> None:
+        self._tally = tally
+        self._blob = reader
+        self._raw = reader.twin()
+        self._size = reader.size
+        self._decode = raw_decoder(header) if deep else None
+        self._check_blob = blob_checker(header) if deep else None
+        names = scalar_names(header)
+        self._indexed = [(names.index(item.index_field), item.index_field) for item in header.indexed]
+
+    def group(self, group: Group, index: Sequence[IndexRow | None] | None) -> None:
+        """Count its intact rows, and tell the others."""
+        blob_index = None if index is None else [_place(row and row.blob) for row in index]
+        raw_index = None if index is None else [_place(row and row.raw) for row in index]
+        bad: set[int] = set()
+        blobs = self._spans(self._blob, group, group.blob, blob_index, bad)
+        raws = self._spans(self._raw, group, group.raw, raw_index, bad)
+        if index is not None:
+            self._compare(group, index, blobs, raws)
+        if self._check_blob is not None:
+            self._blobs(group, blobs, self._check_blob, bad)
+        if self._decode is not None:
+            self._raws(group, raws, index, self._decode, bad)
+        self._tally.intact += group.rows - len(bad)
+
+    def _spans(
+        self,
+        reader: Reader,
+        group: Group,
+        segment: Segment,
+        index: Sequence[tuple[int, Span] | None] | None,
+        bad: set[int],
+    ) -> list[Span | None]:
+        """Where the rows are: by their lengths, or where these are damaged by an index that is whole here."""
+        own = rows_of(reader, segment, group.rows)
+        if own.whole:
+            return own.spans
+        placed = _by_index(index, segment)
+        if placed is None:
+            self._lost(group, segment, own, bad)
+            return own.spans
+        for number, (begin, end) in enumerate(placed):
+            if segment.base + end > self._size:
+                self._lost(group, segment, Rows([*placed[:number], *[None] * (group.rows - number)], False, begin), bad)
+                return [*placed[:number], *[None] * (group.rows - number)]
+            head = reader.view(segment.base + begin, end - begin)
+            (length,) = struct.unpack_from("<Q", head)
+            if length != end - begin - 8:
+                what = "only NULs" if not head.tobytes().strip(b"\0") else f"a length of {length}"
+                reason = f"{what} where a row of {end - begin - 8} bytes should be"
+                self._fault(group, segment, number, begin, reason, bad, length=end - begin)
+        return list(placed)
+
+    def _lost(self, group: Group, segment: Segment, rows: Rows, bad: set[int]) -> None:
+        """Tell of rows that can't be found: the file ends before them, or a length is damaged."""
+        missing = [number for number, span in enumerate(rows.spans) if span is None]
+        bad.update(missing)
+        first = group.first + (missing[0] if missing else 0)
+        offset = segment.base + (rows.lost if rows.lost is not None else segment.begin)
+        if segment.base + segment.end > self._size:
+            place = (min(offset, self._size), first)
+            self._tally.cut = place if self._tally.cut is None else min(self._tally.cut, place)
+            self._tally.lost += len(missing)
+            return
+        count = f"{len(missing)} rows can" if len(missing) > 1 else "it can"
+        reason = f"a damaged length; from here on {count}'t be found" if missing else "bytes that belong to no row"
+        self._tally.add(Fault("corrupted", reason, offset=offset, record=first, values={"lost": len(missing)}))
+
+    def _compare(
+        self,
+        group: Group,
+        index: Sequence[IndexRow | None],
+        blobs: Sequence[Span | None],
+        raws: Sequence[Span | None],
+    ) -> None:
+        """Blame the index for rows that it puts elsewhere than they are."""
+        for number, (row, blob, raw) in enumerate(zip(index, blobs, raws, strict=True)):
+            self._tally.compared += 1
+            if row is None:
+                self._tally.blame_index(f"row {group.first + number} is missing in it")
+                continue
+            expected = (
+                ("blob part", row.blob, (group.blob.page, *blob) if blob else row.blob),
+                ("columns", row.raw, (group.raw.page, *raw) if raw else row.raw),
+            )
+            wrong = next(((what, told, true) for what, told, true in expected if told != true), None)
+            if wrong is not None:
+                self._tally.blame_index("row {}: its {} at {}, the data has {}".format(group.first + number, *wrong))
+            elif row.group != group.id:
+                self._tally.blame_index(f"row {group.first + number}: row group {row.group}, the data has {group.id}")
+
+    def _blobs(
+        self, group: Group, spans: Sequence[Span | None], check: Callable[[memoryview], None], bad: set[int]
+    ) -> None:
+        base, view = group.blob.base, self._blob.view
+        for number, span in enumerate(spans):
+            if span is None or number in bad:
+                continue
+            begin, end = span
+            try:
+                check(view(base + begin, end - begin)[8:])
+            except BadRow as problem:
+                self._fault(group, group.blob, number, begin, str(problem), bad, length=end - begin)
+
+    def _raws(
+        self,
+        group: Group,
+        spans: Sequence[Span | None],
+        index: Sequence[IndexRow | None] | None,
+        decode: Callable[[memoryview], tuple[Any, ...]],
+        bad: set[int],
+    ) -> None:
+        base, view = group.raw.base, self._raw.view
+        for number, span in enumerate(spans):
+            if span is None:
+                continue
+            begin, end = span
+            try:
+                values = decode(view(base + begin, end - begin)[8:])
+            except BadRow as problem:
+                if number not in bad:
+                    self._fault(group, group.raw, number, begin, str(problem), bad, length=end - begin)
+                continue
+            row = index[number] if index is not None else None
+            if row is not None:
+                self._values(group, number, begin, values, row)
+
+    def _values(self, group: Group, number: int, begin: int, values: tuple[Any, ...], row: IndexRow) -> None:
+        for (place, name), known in zip(self._indexed, row.values, strict=True):
+            value = stored(values[place])
+            if value != known:
+                reason = f"{name} is {_shown(value)} in the data and {_shown(known)} in the index"
+                offset = group.raw.base + begin
+                self._tally.add_value(Fault("corrupted", reason, offset=offset, record=group.first + number))
+                return
+
+    def _fault(
+        self, group: Group, segment: Segment, number: int, begin: int, reason: str, bad: set[int], length: int
+    ) -> None:
+        bad.add(number)
+        record = group.first + number
+        offset = segment.base + begin
+        self._tally.add(Fault("corrupted", printable(reason, 300), offset=offset, record=record, length=length))
+
+
+def _by_index(index: Sequence[tuple[int, Span] | None] | None, segment: Segment) -> list[Span] | None:
+    """The index's places for a segment, if they follow one another from its begin to its end."""
+    if not index:
+        return None
+    at = segment.begin
+    spans: list[Span] = []
+    for row in index:
+        if row is None or row[0] != segment.page or row[1][0] != at or row[1][1] < at + 8:
+            return None
+        at = row[1][1]
+        spans.append(row[1])
+    return spans if at == segment.end else None
+
+
+def _place(place: tuple[int, int, int] | None) -> tuple[int, Span] | None:
+    return None if place is None else (place[0], (place[1], place[2]))
+
+
+def _shown(value: object) -> str:
+    return printable(repr(value), 60)

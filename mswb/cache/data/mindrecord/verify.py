@@ -1,0 +1,220 @@
+"""Verifying a MindRecord: header, pages, names, every row, and the index against the rows.
+
+The format has no checksum: bytes that were flipped inside a blob, or rows that are gone from header, pages and index
+alike, show only against a baseline (:mod:`mswb.cache.baseline`).
+"""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from mswb.cache import baseline
+from mswb.cache.check import MAX_FAULTS, Checked, Fault, Options, Watch
+from mswb.cache.data.mindrecord import index as indexes
+from mswb.cache.data.mindrecord import reading
+from mswb.cache.data.mindrecord.header import MAX_PAGE, MIN_PAGE, Broken, Header, groups, read_header
+from mswb.cache.data.mindrecord.index import BadIndex, Index
+from mswb.cache.data.mindrecord.reading import Reader
+from mswb.cache.data.mindrecord.rowcheck import Tally, check_rows
+from mswb.cache.data.mindrecord.uncommitted import survey
+from mswb.cache.data.mindrecord.walk import rows_of
+from mswb.files.safety import printable
+
+_CODES = {"encrypted": "mindrecord-encrypted"}
+"""Finding codes of a status whose own words are for another kind of file."""
+_WORST = (
+    "truncated",
+    "corrupted",
+    "index-damaged",
+    "index-foreign",
+    "index-missing",
+    "renamed",
+    "count-mismatch",
+    "payload-changed",
+)
+"""Of several things that are wrong the first one of these is the status."""
+
+
+def check(path: str, options: Options, watch: Watch) -> Checked:
+    """Check a data file with its index; given an index, the data file it belongs to. See :mod:`mswb.cache.check`.
+
+    Raises:
+        OSError: it can't be read.
+    """
+    data = _data_file(path)
+    if data is None:
+        reason = f"its data file {printable(os.path.basename(path.removesuffix('.db')))} is not here"
+        return Checked("orphan", faults=(Fault("orphan", reason, file=path),), faults_total=1)
+    with reading.opened(data) as reader:
+        try:
+            header = read_header(reader)
+        except Broken as problem:
+            return _without_rows(problem, reader, watch)
+        return _check(data, reader, header, options, watch)
+
+
+def true_layout(reader: Reader, header: Header) -> Header:
+    """The header with the page size that the file shows, where the header's own does not fit to the file's length."""
+    last = max(header.pages, key=lambda page: page.page_id, default=None)
+    if last is None or not last.page_id or header.end == reader.size:
+        return header
+    size, rest = divmod(reader.size - header.header_size - last.page_size, last.page_id)
+    if rest or size == header.page_size or not MIN_PAGE <= size <= MAX_PAGE:
+        return header
+    if size < max(page.page_size for page in header.pages):
+        return header
+    other = replace_page_size(header, size)
+    fits = all(rows_of(reader, part, group.rows).whole for group in groups(other) for part in (group.blob, group.raw))
+    return other if fits else header
+
+
+def replace_page_size(header: Header, size: int) -> Header:
+    """The header with another page size."""
+    return msgspec.structs.replace(header, page_size=size)
+
+
+def _data_file(path: str) -> str | None:
+    """The data file of an entry, or None for an index whose data file is gone."""
+    with open(path, "rb") as file:
+        is_index = file.read(16) == indexes.MAGIC
+    if not is_index:
+        return path
+    data = path.removesuffix(".db")
+    return data if data != path and os.path.isfile(data) else None
+
+
+def _without_rows(problem: Broken, reader: Reader, watch: Watch) -> Checked:
+    reason, detail, records = problem.reason, "", None
+    if problem.code == "interrupted":
+        found = survey(reader, watch)
+        records = found.rows if found is not None else None
+        detail = found.words() if found is not None else "no rows can be found in it"
+        reason = f"{reason}; {detail}"
+    fault = Fault(_CODES.get(problem.code, problem.code), reason, offset=0)
+    return Checked(problem.code, records, records, (fault,), 1, detail)
+
+
+def _check(path: str, reader: Reader, told: Header, options: Options, watch: Watch) -> Checked:
+    header = true_layout(reader, told)
+    faults: list[Fault] = []
+    if header is not told:
+        reason = f"the header says page_size {told.page_size}, but the pages are {header.page_size} bytes apart"
+        faults.append(Fault("corrupted", reason, offset=0))
+    faults += _names(path, header)
+    tally, index_faults = _with_index(path, reader, header, options, watch)
+    faults += [*_data_faults(reader, header, tally), *index_faults]
+    total = len(faults) + tally.total - len(tally.faults) + tally.values_total - len(tally.values)
+    if options.records is not None and options.records != header.rows:
+        reason = f"{header.rows} records, {options.records} were expected"
+        faults.append(Fault("count-mismatch", reason, values={"count": header.rows, "expected": options.records}))
+        total += 1
+    if options.baseline and not watch.cancelled():
+        changed, count = baseline.compare(path, "mindrecord", watch)
+        known = {(fault.record, fault.offset) for fault in faults}
+        faults += [fault for fault in changed if (fault.record, fault.offset) not in known]
+        total += count - sum((fault.record, fault.offset) in known for fault in changed)
+    codes = {fault.code for fault in faults}
+    status = next((code for code in _WORST if code in codes), "ok")
+    ordered = sorted(faults, key=lambda fault: (fault.file is not None, fault.offset or 0))
+    return Checked(status, header.rows, tally.intact, tuple(ordered[:MAX_FAULTS]), total, _detail(header))
+
+
+def _names(path: str, header: Header) -> list[Fault]:
+    """The names in the header: its own, and those of its shards."""
+    own = os.path.basename(path)
+    addresses = header.shard_addresses
+    if not addresses:
+        return []
+    expected = addresses[header.shard_id]
+    if expected != own:
+        return [Fault("renamed", f"the header names it {printable(expected, 200)}", offset=0)]
+    folder = os.path.dirname(path)
+    missing = [name for name in addresses if "/" in name or not os.path.isfile(os.path.join(folder, name))]
+    if not missing:
+        return []
+    names = printable(", ".join(missing), 200)
+    reason = f"{len(missing)} of its {len(addresses)} shards are not here: {names}"
+    return [Fault("count-mismatch", reason, offset=0, values={"missing": missing[:100]})]
+
+
+def _with_index(path: str, reader: Reader, header: Header, options: Options, watch: Watch) -> tuple[Tally, list[Fault]]:
+    """Check the rows with the index where it is one, else without; with what is wrong with the index."""
+    place = path + ".db"
+    if not os.path.lexists(place):
+        reason = f"there is no {printable(os.path.basename(place))}"
+        return check_rows(reader, header, None, options.deep, watch), [Fault("index-missing", reason, file=place)]
+    try:
+        with indexes.opened(place, watch.cancelled) as index:
+            renamed = _index_names(path, header, index)
+            tally = check_rows(reader, header, index, options.deep, watch)
+            faults = _index_faults(place, tally, index)
+            if renamed and not faults:
+                faults = [Fault("renamed", renamed, file=place)]
+            return tally, faults
+    except (BadIndex, OSError) as problem:
+        bad = problem if isinstance(problem, BadIndex) else BadIndex("index-damaged", problem.strerror or str(problem))
+    fault = Fault(bad.code, printable(bad.reason, 300), offset=bad.offset, file=place)
+    return check_rows(reader, header, None, options.deep, watch), [fault]
+
+
+def _index_names(path: str, header: Header, index: Index) -> str:
+    """Whether the index has the tables for this data; returns what is wrong with the name in it.
+
+    Raises:
+        BadIndex: it belongs to other columns.
+    """
+    names = index.names()
+    expected, found = [name for name, _ in indexes.columns_of(header)], index.columns()
+    if found != expected:
+        fields = printable(", ".join(found[len(indexes.PLACES) :][1::2]), 200) or "none"
+        raise BadIndex("index-foreign", f"its fields are {fields}; those of the data are not the same")
+    own = {os.path.basename(path), *header.shard_addresses[header.shard_id : header.shard_id + 1]}
+    if len(names) == 1 and names[0] in own:
+        # A data file with its own name in the header and an index with another: only one of them was renamed.
+        return ""
+    return f"the index names the data file {printable(', '.join(names[:3]), 200) or 'nothing'}"
+
+
+def _index_faults(place: str, tally: Tally, index: Index) -> list[Fault]:
+    """The index as a whole: rows elsewhere than the data are its fault, and other values in most rows too."""
+    if 2 * tally.differing > tally.compared or 2 * tally.values_total > tally.compared:
+        values = tally.values[0].reason if tally.values else ""
+        tally.values, tally.values_total = [], 0
+        return [Fault("index-foreign", printable(tally.index or values, 300), file=place)]
+    problem = tally.index or index.problem()
+    if not problem:
+        return []
+    count = f" ({tally.differing} rows)" if tally.differing > 1 else ""
+    return [Fault("index-damaged", printable(problem, 300) + count, file=place)]
+
+
+def _data_faults(reader: Reader, header: Header, tally: Tally) -> list[Fault]:
+    faults = list(tally.faults)
+    rows = {fault.record for fault in faults}
+    fresh = [fault for fault in tally.values if fault.record not in rows]
+    tally.intact -= tally.values_total - (len(tally.values) - len(fresh))
+    tally.values_total -= len(tally.values) - len(fresh)
+    tally.values = fresh
+    faults += fresh
+    if tally.cut is not None:
+        offset, record = tally.cut
+        lost = header.rows - tally.intact
+        reason = f"it ends at byte {reader.size}, its pages need {header.end}: {lost} of {header.rows} records are lost"
+        faults.append(Fault("truncated", reason, offset=offset, record=record, values={"lost": lost}))
+    elif reader.size < header.end:
+        reason = f"it ends at byte {reader.size}, its pages need {header.end}"
+        faults.append(Fault("truncated", reason, offset=reader.size))
+    elif reader.size > header.end:
+        reason = f"{reader.size - header.end} bytes after the last page"
+        faults.append(Fault("corrupted", reason, offset=header.end, length=reader.size - header.end))
+    return faults
+
+
+def _detail(header: Header) -> str:
+    shards = len(header.shard_addresses)
+    which = f", shard {header.shard_id} of {shards}" if shards > 1 else ""
+    columns = list(header.columns)
+    more = f" and {len(columns) - 8} more" if len(columns) > 8 else ""
+    return printable(f"{header.rows} rows, columns {', '.join(columns[:8])}{more}{which}", 300)
