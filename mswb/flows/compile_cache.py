@@ -7,6 +7,7 @@ key, and what can't be: ``mswb/docs/compile_cache.md``.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -86,10 +87,11 @@ def begin(folder: CacheFolder, run: str, created: float) -> None:
     """
     make_private_dir(folder.path)
     try:
-        if keys.read_key(folder.path) == folder.key:
-            return
+        known = keys.read_key(folder.path)
     except ValueError:
-        pass  # a damaged one is written anew
+        known = None  # a damaged one is written anew
+    if known is not None and (known.key, known.digest(), known.cwd) == (folder.key.key,) * 2 + (folder.key.cwd,):
+        return
     import msgspec
 
     keys.write_key(folder.path, msgspec.structs.replace(folder.key, run=run, created=created))
@@ -148,11 +150,14 @@ def _key(request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay, 
 
 
 def _environment(overlay: EnvOverlay, request: LaunchRequest, sources: Sources) -> dict[str, str]:
-    """The variables that a graph may depend on: MindSpore's own, those of ``--env``, and those that the code names."""
+    """The variables that a graph may depend on: MindSpore's own, those of ``--env``, and those that the code names.
+
+    The values of the latter two stand there as hashes: one may be a password.
+    """
     ours = {entry.name for entry in overlay.entries if entry.origin == "mswb"}
     skipped = _NOISE | PER_PROCESS | ours
     return {
-        name: value
+        name: value if name.startswith("MS_") else hashlib.sha256(os.fsencode(value)).hexdigest()[: keys.SHORT]
         for name, value in sorted(overlay.environ().items())
         if name not in skipped and (name.startswith("MS_") or name in request.env or name in sources.variables)
     }
@@ -191,7 +196,7 @@ def _state(folder: CacheFolder, root: str, interpreter: Interpreter) -> Iterator
         yield from _objections(path, checked)
     graphs = sum(checked.records or 0 for _, checked in checks)
     sealed = sum(checked.records or 0 for _, checked in checks if checked.status == "ok")
-    values = {"folder": folder.path, "state": f"{graphs} graphs of earlier runs with the same key, {sealed} sealed"}
+    values = {"folder": folder.path, "state": f"graphs of earlier runs with this key: {graphs}, sealed: {sealed}"}
     yield make("compile-cache-folder", values=values)
 
 

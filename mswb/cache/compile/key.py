@@ -46,7 +46,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
         words: the program and its arguments, as typed.
         code: SHA-256 of each source file of the program.
         inputs: data files that the arguments or the code name: SHA-256, or ``size:mtime_ns`` of a large one.
-        environment: the variables that matter.
+        environment: the variables that matter; a hash where the value is not one of MindSpore's own.
         versions: of mindspore, numpy, cann and python, and a hash over all that is installed.
         world: numbers of workers and nodes, dry run.
         git: the commit, with ``+`` when files were changed; told, and not in the key: the content is.

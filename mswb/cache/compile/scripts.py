@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from mswb.cache.compile.dependency import Dependency, combine, dependency, read_source, search_path
 
-ABOVE = 4
-"""Folders above the graphs in which scripts are looked for; usually ``PROJECT/CACHE/rank_0/graph_cache``."""
+LEVELS = 3
+"""The folder that MS_COMPILER_CACHE_PATH named and those above it that are searched; usually ``PROJECT/CACHE``."""
 MAX_SCRIPTS = 300
 MAX_FOLDERS = 60
 _USES_MINDSPORE = re.compile(rb"^[ \t]*(?:import|from)[ \t]+mindspore\b", re.MULTILINE)
@@ -31,13 +31,17 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was found: a match, or the scripts in the cache's own project that no longer fit.
+    """What was found: a match, or scripts that do not fit.
 
-    ``doubts`` say why a script that fits no more may be the right one all the same.
+    Attributes:
+        near: those in the nearest folder that has any: of the cache's own project.
+        beside: those in folders beside, which may be other projects.
+        doubts: why one of the near ones may be the right one all the same.
     """
 
     match: Match | None
     near: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
 
 
@@ -46,24 +50,31 @@ def find_script(
 ) -> Search:
     """Look for the script whose dependency hash is ``digest`` around a folder of graphs.
 
+    The nearest folder with scripts decides: a copy of the project elsewhere proves nothing about this one.
+
     Args:
         installed: folders of installed packages.
     """
-    near: list[str] = []
-    doubts: list[str] = []
-    close = set(_close(folder))
-    for script in _scripts(folder):
-        if cancelled():
-            break
-        depends = dependency(script, search_path(script, installed=installed))
-        if depends.digest == digest:
-            return Search(Match(script, depends))
-        if _alone(depends) == digest:
-            return Search(Match(script, depends, partly=True))
-        if os.path.dirname(script) in close:
-            near.append(script)
-            doubts += [depends.doubt] if depends.doubt else []
-    return Search(None, tuple(near), tuple(doubts))
+    beside: list[str] = []
+    left = MAX_SCRIPTS
+    for place, inner in _levels(folder):
+        near: list[str] = []
+        doubts: list[str] = []
+        for script in [*_scripts(place), *(script for one in inner for script in _scripts(one))]:
+            left -= 1
+            if cancelled() or left < 0:
+                return Search(None, (), tuple(beside))
+            depends = dependency(script, search_path(script, installed=installed))
+            if digest in (depends.digest, _alone(depends)):
+                return Search(Match(script, depends, partly=depends.digest != digest))
+            if not _USES_MINDSPORE.search(read_source(script) or b""):
+                continue  # it may start what does, so it is tried; that it doesn't fit says nothing
+            own = os.path.dirname(script) == place
+            (near if own else beside).append(script)
+            doubts += [depends.doubt] if own and depends.doubt else []
+        if near:
+            return Search(None, tuple(near), tuple(beside), tuple(doubts))
+    return Search(None, (), tuple(beside))
 
 
 def _alone(depends: Dependency) -> str | None:
@@ -78,41 +89,24 @@ def _home(folder: str) -> str:
     return os.path.dirname(parent) if ranked else folder
 
 
-def _close(folder: str) -> tuple[str, ...]:
-    """The folders whose scripts must be meant: where the cache lies, and the one above."""
-    home = _home(folder)
-    return home, os.path.dirname(home)
-
-
-def _scripts(folder: str) -> Iterator[str]:
-    """Scripts that use MindSpore, the nearest first."""
-    count = 0
-    for place in _places(folder):
-        for name in _names(place):
-            path = os.path.join(place, name)
-            if not name.endswith(".py") or not os.path.isfile(path):
-                continue
-            data = read_source(path)
-            if data is not None and _USES_MINDSPORE.search(data):
-                yield path
-                count += 1
-                if count == MAX_SCRIPTS:
-                    return
-
-
-def _places(folder: str) -> Iterator[str]:
-    """The folder, those above it, and those beside each."""
-    above = [folder]
-    while len(above) <= ABOVE and os.path.dirname(above[-1]) != above[-1]:
-        above.append(os.path.dirname(above[-1]))
-    seen: set[str] = set()
-    for place in above:
-        inner = [os.path.join(place, name) for name in _names(place) if not name.startswith((".", "_"))]
+def _levels(folder: str) -> Iterator[tuple[str, list[str]]]:
+    """The folder of the cache and those above it, each with the folders in it."""
+    place = _home(folder)
+    for level in range(LEVELS):
+        last = level == LEVELS - 1
+        inner = [os.path.join(place, name) for name in _names(place) if not last and not name.startswith((".", "_"))]
         folders = [one for one in inner if os.path.isdir(one) and not os.path.islink(one)]
-        for one in (place, *folders[:MAX_FOLDERS]):
-            if one not in seen:
-                seen.add(one)
-                yield one
+        yield place, folders[:MAX_FOLDERS]
+        if os.path.dirname(place) == place:
+            return
+        place = os.path.dirname(place)
+
+
+def _scripts(place: str) -> Iterator[str]:
+    for name in _names(place):
+        path = os.path.join(place, name)
+        if name.endswith(".py") and os.path.isfile(path):
+            yield path
 
 
 def _names(folder: str) -> list[str]:

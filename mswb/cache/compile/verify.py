@@ -14,10 +14,9 @@ from functools import lru_cache
 
 from mswb.cache.check import MAX_FAULTS, Checked, Fault, Options, Watch
 from mswb.cache.compile import key as keys
-from mswb.cache.compile.dependency import Dependency
 from mswb.cache.compile.key import Key, Seal
 from mswb.cache.compile.mindir import walk
-from mswb.cache.compile.scripts import Match, find_script
+from mswb.cache.compile.scripts import Match, Search, find_script
 from mswb.cache.compile.sniff import GRAPH_NAME, HASH_NAME
 from mswb.cache.compile.sources import read_sources
 from mswb.cache.repair import Repair
@@ -30,6 +29,9 @@ ORDER = ("corrupted", "interrupted", "key-mismatch", "version-mismatch", "stale-
 """Statuses, the worst first."""
 _HASH = re.compile(rb"[0-9a-f]{64}\s?")
 _SHOWN = 4
+COPY_S = 2.0
+"""Seconds by which a file must be newer than the graphs: when a folder is copied all its files are about as old."""
+_UNSEALED = "its hash is fresh, but nothing seals it: a bit that flips in a constant would not be seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,12 @@ def check_with(path: str, watch: Watch, here: Here) -> Checked:
         more.update(script=known.script, key=known.key, mindspore=known.versions.get("mindspore"))
     elif digest is not None and not hash_faults:
         found = find_script(path, digest, here.installed, watch.cancelled)
-        faults += _source_faults(found.match, found.near, found.doubts, here)
+        faults += _source_faults(folder, found, here)
         more["script"] = found.match.script if found.match else None
     faults.sort(key=lambda fault: ORDER.index(fault.code))
     status = faults[0].code if faults else "ok"
+    if not faults and sealed is None:
+        faults.append(Fault("unverified", _UNSEALED))
     broken = {fault.file for fault in faults if fault.code == "corrupted"}
     return Checked(
         status,
@@ -119,6 +123,14 @@ class _Folder:
         self.hashes = [name for name in names if HASH_NAME.match(name)]
         self.others = [name for name in names if _BELONGS.match(name) and name not in self.graphs + self.hashes]
         self.everything = [*self.hashes, *self.graphs, *self.others]
+
+    def is_older_than(self, file: str) -> bool:
+        """Whether a file has changed since the last graph was written."""
+        try:
+            newest = max((os.stat(os.path.join(self.path, name)).st_mtime for name in self.graphs), default=0.0)
+            return bool(newest) and os.stat(file).st_mtime > newest + COPY_S
+        except OSError:
+            return False
 
 
 _BELONGS = re.compile(
@@ -213,33 +225,41 @@ def _key_faults(path: str, key: Key) -> Iterator[Fault]:
         yield Fault("stale-source", f"changed since: {_listed(changed)}", values={"changed": changed})
 
 
-def _source_faults(match: Match | None, near: Sequence[str], doubts: Sequence[str], here: Here) -> Iterator[Fault]:
+def _source_faults(folder: _Folder, found: Search, here: Here) -> Iterator[Fault]:
     """What the scripts around a cache without a key say of it."""
-    if match is not None:
-        reason = _beyond(match.depends, match.partly, here)
-        if reason:
-            yield Fault("unverified", reason, file=match.script)
-    elif near and not doubts:
-        shown = _listed([os.path.basename(one) for one in near])
-        yield Fault("stale-source", f"no script here gives its hash any more: {shown}", values={"scripts": list(near)})
-    elif doubts:
-        yield Fault("unverified", f"which files it depends on can't be told: {printable(doubts[0], 200)}")
+    if found.match is not None:
+        yield from _beyond(folder, found.match, here)
+        return
+    changed = found.near or tuple(script for script in found.beside if folder.is_older_than(script))
+    if changed and not found.doubts:
+        shown = _listed([os.path.basename(one) for one in changed])
+        reason = f"no script here gives its hash any more: {shown}"
+        yield Fault("stale-source", reason, values={"scripts": list(changed)})
+    elif found.doubts:
+        yield Fault("unverified", f"which files it depends on can't be told: {printable(found.doubts[0], 200)}")
     else:
         yield Fault("unverified", "the script that it was compiled from is not here")
 
 
-def _beyond(depends: Dependency, partly: bool, here: Here) -> str:
-    """What the graph may depend on although the hash does not; empty where nothing of the kind is seen."""
-    folder = os.path.dirname(depends.script)
-    sources = read_sources(depends.script, (folder, *here.installed), here.installed, folder)
-    counted = {depends.script} if partly else {path for path, _ in depends.files}
-    missed = sorted(os.path.relpath(path, folder) for path in sources.files if path not in counted)
+def _beyond(folder: _Folder, match: Match, here: Here) -> Iterator[Fault]:
+    """What the graph may depend on although MindSpore's hash does not cover it."""
+    script = match.script
+    base = os.path.dirname(script)
+    sources = read_sources(script, (base, *here.installed), here.installed, base)
+    counted = {match.depends.script} if match.partly else {path for path, _ in match.depends.files}
+    missed = sorted(path for path in sources.files if path not in counted)
+    newer = [
+        f"~{os.path.relpath(one, base)}" for one in (*missed, *sorted(sources.inputs)) if folder.is_older_than(one)
+    ]
+    if newer:
+        reason = f"newer than the graphs, and not in MindSpore's hash: {_listed(newer)}"
+        yield Fault("stale-source", reason, values={"changed": newer})
     parts = [str(one) for one in sources.outside.values()]
-    parts += [f"the modules {_listed(missed)}"] if missed else []
-    if not parts:
-        return ""
-    name = os.path.basename(depends.script)
-    return f"the hash fits {name}, but does not cover what that depends on: {', '.join(parts)}"
+    parts += [f"the modules {_listed([os.path.relpath(one, base) for one in missed])}"] if missed else []
+    if parts:
+        name = os.path.basename(script)
+        reason = f"the hash fits {name}, but does not cover what that depends on: {', '.join(parts)}"
+        yield Fault("unverified", reason, file=script)
 
 
 def _listed(names: Sequence[str]) -> str:
