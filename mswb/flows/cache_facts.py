@@ -1,15 +1,68 @@
-"""A closer look at one entry: who uses it, and what its kind can tell of itself."""
+"""What can be told of entries beside a glance: who uses them, what their kind says of itself, what lies outside."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from mswb.cache.holders import FOLDER_VARIABLES, snapshot
+from mswb.cache.clean import holders_of
+from mswb.cache.entries import UNVERIFIED, Entry, from_item
+from mswb.cache.holders import snapshot
 from mswb.files.items import Item
+from mswb.findings import Finding
 
 
-def closer(item: Item) -> dict[str, Any]:
-    """Facts by name: ``holders`` are the processes that use it, as texts."""
-    path = os.path.realpath(item.path)
-    return {"holders": [str(one) for one in snapshot().of(path, FOLDER_VARIABLES)]}
+def beside(
+    items: Iterable[Item], known: Collection[str], cancelled: Callable[[], bool] = lambda: False
+) -> dict[str, Entry]:
+    """The entries of which more is known than a glance tells, by path: those in use, and file caches.
+
+    Args:
+        known: paths of which everything is told already.
+    """
+    seen = snapshot(cancelled)
+    found: dict[str, Entry] = {}
+    for item in items:
+        if item.path in known:
+            continue
+        entry = from_item(item)
+        users = holders_of(entry, seen)
+        if users:
+            found[item.path] = replace(entry, more={**entry.more, "holders": users})
+    return found
+
+
+def outside(
+    environ: Mapping[str, str], cancelled: Callable[[], bool] = lambda: False
+) -> tuple[list[Item], dict[str, Entry], list[Finding]]:
+    """The entries of the places outside: as items, as what is known of them, and notes on what could not be read."""
+    from mswb.flows.caches import everywhere
+
+    entries, notes = everywhere(environ, cancelled=cancelled)
+    return [to_item(entry) for entry in entries], {entry.path: entry for entry in entries}, notes
+
+
+def to_item(entry: Entry) -> Item:
+    """An entry as an inventory would list it."""
+    return Item(
+        entry.form,
+        entry.path,
+        entry.size_bytes,
+        entry.disk_bytes,
+        entry.modified,
+        entry.detail,
+        "" if entry.status in (UNVERIFIED, "ok") else entry.status,
+        files=max(1, len(entry.files)),
+    )
+
+
+def closer(item: Item, cancelled: Callable[[], bool] = lambda: False) -> dict[str, Any]:
+    """Facts of one entry by name: ``holders`` are the processes that use it, as texts."""
+    facts = dict(_info(item))
+    facts["holders"] = holders_of(from_item(item), snapshot(cancelled))
+    return facts
+
+
+def _info(item: Item) -> Mapping[str, Any]:
+    return {}

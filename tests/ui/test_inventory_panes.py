@@ -85,7 +85,7 @@ def names(pane: InventoryPane) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "expected", "words"),
     [
-        ("cache", {"good.tfrecord", "good.mindrecord", "net.ckpt", "net.safetensors"}, "V verifies it"),
+        ("cache", {"good.tfrecord", "good.mindrecord", "net.ckpt", "net.safetensors"}, "h shows the bytes"),
         (
             "profile",
             {"node1_6906_20261130040509433_ascend_ms", "profiler_config.json"},

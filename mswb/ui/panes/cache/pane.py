@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from textual.timer import Timer
 
 from mswb.cache.check import CHECKERS
+from mswb.cache.entries import Entry
 from mswb.cache.locate import cache_root
 from mswb.files.items import Item
 from mswb.files.safety import printable
@@ -25,6 +26,7 @@ from mswb.ui.messages import Copy, ShowFindings
 from mswb.ui.panes.cache import state as caches
 from mswb.ui.panes.cache.details import CacheDetails, entry_text
 from mswb.ui.panes.cache.look import look
+from mswb.ui.panes.cache.mending import Mending
 from mswb.ui.panes.cache.places import PlacesBar
 from mswb.ui.panes.cache.rows import NO_ROWS, CacheRows, arrange, columns, in_work
 from mswb.ui.panes.cache.state import CacheState, Told, entry_of, findings_of
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 FEW = 2_000
 """So many entries are arranged at once; more of them in a thread."""
 TICK_S = 1.0
+BASELINES = ("tfrecord", "mindrecord")
+"""Kinds whose baselines tell the record that has changed."""
 
 
 class CachePane(InventoryPane, inherit_bindings=False):
@@ -69,6 +73,8 @@ class CachePane(InventoryPane, inherit_bindings=False):
         self.caches = CacheState()
         self.store = os.path.realpath(cache_root(os.environ))
         self.verifying = Verifying(self)
+        self.mending = Mending(self)
+        self._to_verify: tuple[str, ...] = ()
         self._arranging: Task[CacheRows] | None = None
         self._arrange_again = False
         self._live: Task[None] | None = None
@@ -145,15 +151,13 @@ class CachePane(InventoryPane, inherit_bindings=False):
     # -- the list
 
     def look(self, ticket: Ticket, state: InventoryState) -> Found:
-        known, settings = self.caches, self.context.settings
-        return look(
-            ticket,
-            state.root,
-            self.store,
-            settings,
-            state.everywhere,
-            lambda items: arrange(items, known, state.root, self.store, time.time()),
-        )
+        known = self.caches
+
+        def arranged(items: Sequence[Item], base: Mapping[str, Entry]) -> CacheRows:
+            with_base = caches.based(known, base or known.base)
+            return arrange(items, with_base, state.root, self.store, time.time())
+
+        return look(ticket, state.root, self.store, state.everywhere, arranged)
 
     def _arranged(self, items: Sequence[Item], known: CacheState) -> CacheRows:
         return arrange(items, known, self.state.root, self.store, time.time())
@@ -189,10 +193,20 @@ class CachePane(InventoryPane, inherit_bindings=False):
             self.table.set_data(in_work(rows, self.caches.shares()))
 
     def _finished(self, found: Found) -> None:
+        if isinstance(found.rows, CacheRows):
+            self.caches = caches.based(self.caches, found.rows.base)
         super()._finished(found)
         if self.caches.known or self.caches.place:
             self._rearrange()  # something may have been found meanwhile
         self._follow()
+        wanted, self._to_verify = self._to_verify, ()
+        self.verify_paths(wanted)
+
+    def look_and_verify(self, paths: Sequence[str]) -> None:
+        """Something was changed: look again, and verify these entries, new ones too."""
+        self._to_verify = tuple(dict.fromkeys((*self._to_verify, *paths)))
+        self.change_caches(caches.forgotten, paths)
+        self.action_look()
 
     def _follow(self) -> None:
         """Watch what is listed: a new or changed cache appears by itself."""
@@ -287,20 +301,25 @@ class CachePane(InventoryPane, inherit_bindings=False):
             "stop": bool(self.caches.running),
             "bytes": item is not None and self._file_of(item) is not None,
             "place": len(self.rows.sums) > 1,
-            "repair": item is not None and bool(findings_of(item, self.caches)),
+            "repair": any(findings_of(one, self.caches) for one in self._marked()),
+            "clean": item is not None,
+            "baseline": any(one.kind in BASELINES for one in self._marked()),
             "bad": bool(self._bad_rows()),
         }
         return needs[action] if action in needs else super().check_action(action, parameters)
 
-    def _wanted(self) -> list[Item]:
-        """The marked entries, else the one under the cursor, as far as they can be verified."""
+    def _marked(self) -> list[Item]:
+        """The marked entries, else the one under the cursor."""
         if not self.is_mounted:
             return []
         table = self.table
         row = table.cursor_row
         rows = table.marked or (() if row is None else (row,))
-        items = [self.state.item(one) for one in rows]
-        return [item for item in items if item is not None and item.kind in CHECKERS]
+        return [item for item in map(self.state.item, rows) if item is not None]
+
+    def _wanted(self) -> list[Item]:
+        """Those that can be verified."""
+        return [item for item in self._marked() if item.kind in CHECKERS]
 
     def action_verify(self) -> None:
         """Verify the marked entries, or the one under the cursor."""
@@ -320,7 +339,9 @@ class CachePane(InventoryPane, inherit_bindings=False):
     def verify_paths(self, paths: Sequence[str]) -> None:
         """Verify entries by their paths, as far as they are listed."""
         wanted = set(paths)
-        self._verify([item for item in self.rows.every if item.path in wanted and item.kind in CHECKERS])
+        items = [item for item in self.rows.every if item.path in wanted and item.kind in CHECKERS]
+        if items:
+            self._verify(items)
 
     def action_stop(self) -> None:
         """Stop the verification of the entry under the cursor, else the newest."""
@@ -328,6 +349,26 @@ class CachePane(InventoryPane, inherit_bindings=False):
         work = self.caches.work_of(item.path) if item is not None else None
         if work is not None or running:
             self.verifying.stop(work or running[-1])
+
+    def action_repair(self) -> None:
+        """Show what can be mended of the marked entries, or of the one under the cursor."""
+        if not self._refused():
+            self.mending.repair(self._marked())
+
+    def action_clean(self) -> None:
+        """Show what would go to the trash of the marked entries, or of the one under the cursor."""
+        if not self._refused():
+            self.mending.clean(self._marked())
+
+    def action_undo(self) -> None:
+        """Show what the last clean or repair would bring back."""
+        if not self._refused():
+            self.mending.undo()
+
+    def action_baseline(self) -> None:
+        """Record the checksums of the marked files, or of the one under the cursor."""
+        if not self._refused():
+            self.mending.baseline(self._marked())
 
     def action_open(self) -> None:
         """Show the place of the finding under the cursor, or of the first one; without any what the list does."""

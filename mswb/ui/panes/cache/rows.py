@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from mswb.cache.entries import Entry
+from mswb.cache.entries import UNVERIFIED, Entry
 from mswb.files.items import Item
 from mswb.files.safety import printable
 from mswb.ui.glyphs import glyph
@@ -23,10 +23,12 @@ _COLOURS = {"error": "error", "warning": "warning", "note": "text-muted", "ok": 
 
 @dataclass(frozen=True, slots=True)
 class CacheRows(Rows):
-    """The entries of the chosen place as rows; ``every`` are those of all places, ``sums`` their totals."""
+    """The entries of the chosen place as rows; ``every`` are those of all places, ``sums`` their totals, and
+    ``base`` what is told beside them."""
 
     every: tuple[Item, ...] = ()
     sums: tuple[Total, ...] = ()
+    base: Mapping[str, Entry] = field(default_factory=dict)
 
 
 def columns() -> tuple[Column, ...]:
@@ -67,6 +69,7 @@ def arrange(items: Sequence[Item], state: CacheState, root: str, store: str, now
         len({os.path.dirname(item.path) for item in ordered}),
         tuple(items),
         totals(items, root, store),
+        state.base,
     )
 
 
@@ -121,9 +124,9 @@ def status_colour(value: str) -> str:
 
 def _status(entry: Entry, item: Item) -> str:
     severity = severity_of(entry, item)
-    if not severity and not item.status and entry.status in ("unverified", ""):
-        return ""
-    return f"{severity} {entry.status}"
+    if entry.status != UNVERIFIED:
+        return f"{severity} {entry.status}"
+    return f"{severity} {entry.findings[0].code}" if entry.findings else ""
 
 
 def _share(share: float | None) -> str:

@@ -50,12 +50,14 @@ class CacheState:
 
     Attributes:
         known: what checks told, by path.
+        base: what a look told beside the items themselves (holders, numbers of file caches), by path.
         more: what a closer look told (load times, source, holders), by path; None while it is looked.
         place: the place whose entries are listed; "" for all.
         works: the verifications, the oldest first.
     """
 
     known: Mapping[str, Known] = field(default_factory=dict)
+    base: Mapping[str, Entry] = field(default_factory=dict)
     more: Mapping[str, Mapping[str, Any] | None] = field(default_factory=dict)
     place: str = ""
     works: tuple[Work, ...] = ()
@@ -117,6 +119,11 @@ def ended(state: CacheState, number: int, status: Status) -> CacheState:
     return _changed(state, number, lambda work: replace(work, status=status, steps={}))
 
 
+def based(state: CacheState, base: Mapping[str, Entry]) -> CacheState:
+    """A look has told this beside its items."""
+    return replace(state, base=base)
+
+
 def placed(state: CacheState, place: str) -> CacheState:
     """List one place only, or (``""``) all."""
     return replace(state, place=place)
@@ -139,8 +146,13 @@ def forgotten(state: CacheState, paths: Sequence[str]) -> CacheState:
 
 def entry_of(item: Item, state: CacheState) -> Entry:
     """All that is known of an item as an entry."""
-    known = state.of(item)
-    return known.entry if known is not None else from_item(item)
+    known, base = state.of(item), state.base.get(item.path)
+    entry = known.entry if known is not None else from_item(item)
+    if base is None:
+        return entry
+    if known is None and (base.size_bytes, base.modified) == (item.size_bytes, item.modified):
+        return base
+    return replace(entry, name=base.name, more={**base.more, **entry.more})
 
 
 def is_bad(entry: Entry) -> bool:

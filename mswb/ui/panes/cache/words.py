@@ -72,6 +72,7 @@ _WORDS = {
     "plan repair": ("Repair {name}: this will be done", "修复 {name}：将执行以下操作"),
     "plan clean": ("Clean: this will be done", "清理：将执行以下操作"),
     "plan undo": ("Undo: this will be done", "撤销：将执行以下操作"),
+    "plan ready": ("{title}: the plan is ready, ask again to see it", "{title}：计划已就绪，请再次操作查看"),
     "plan nothing": ("nothing can be done", "无法执行任何操作"),
     "plan sum": ("{count} actions, {size}", "{count} 个操作，{size}"),
     "plan done": ("{done} of {count} done", "已完成 {done}/{count}"),
