@@ -41,7 +41,7 @@ def _is_known(name: str, rest: list[str]) -> bool:
     if command is None:
         return False
     if isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
-        return rest[0] in command.commands
+        return rest[0] in command.list_commands(click.Context(command))
     flags = [word.lstrip("-").replace("-", "_") for word in rest if word.startswith("--")]
     known = {option.lstrip("-").replace("-", "_") for one in command.params for option in one.opts}
     return all(flag in (FLAGS if name in ("run", "check") else known) for flag in flags)
