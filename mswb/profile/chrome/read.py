@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -37,6 +38,7 @@ class Args(msgspec.Struct, gc=False):
 _ARGS = msgspec.json.Decoder(Args)
 _MANY_ARGS = msgspec.json.Decoder(list[Args])
 _ANY = msgspec.json.Decoder()
+_LABEL = re.compile(r"(?:GPU|NPU) (\d{1,6})$")
 _ARROWS = frozenset("stf")
 """Flows say again what the numbers in the arguments say (correlation, connection_id), at three events a launch."""
 COLUMNS = ("registers", "shared_memory", "bytes", "bandwidth_gbps", "occupancy_pct")
@@ -75,6 +77,7 @@ class Reader:
     links: Codebook = field(default_factory=Codebook)
     tracks: dict[tuple[Id, Id], int] = field(default_factory=dict)
     processes: dict[Id, str] = field(default_factory=dict)
+    devices: dict[Id, int] = field(default_factory=dict)
     threads: dict[tuple[Id, Id], str] = field(default_factory=dict)
     spans: _Spans = field(default_factory=_Spans)
     begun: dict[int, list[_Open]] = field(default_factory=dict)
@@ -219,6 +222,10 @@ class Reader:
         values = _object(event.args) or {}
         if event.name == "process_name":
             self.processes[event.pid] = _text(values.get("name"))
+        elif event.name == "process_labels":  # Kineto: "GPU 3", "CPU"
+            match = _LABEL.match(_text(values.get("labels")))
+            if match is not None:
+                self.devices[event.pid] = int(match.group(1))
         elif event.name == "thread_name":
             self.threads[event.pid, event.tid] = _text(values.get("name"))
         return True
@@ -267,7 +274,13 @@ class Reader:
         return columns
 
     def _named(self, pid: Id, tid: Id) -> Track:
-        return Track(_text(pid), _text(tid), self.processes.get(pid, ""), self.threads.get((pid, tid), ""))
+        return Track(
+            _text(pid),
+            _text(tid),
+            self.processes.get(pid, ""),
+            self.threads.get((pid, tid), ""),
+            device=self.devices.get(pid),
+        )
 
 
 _HANDLERS: dict[str, Callable[[Reader, Event, int], bool]] = {
