@@ -1,0 +1,447 @@
+"""What a transform is, as digests: its code and everything that its code uses, so that any change of it is seen.
+
+A function is told by its byte code, constants, names, defaults, closure, and the globals that it loads; each function,
+class and module that is met on the way has a digest of its own, so a change can be told by name. Modules of installed
+packages count by version. What can't be told apart by its value (an open file, a C object) is refused: to guess would
+be to serve old samples some day.
+"""
+
+from __future__ import annotations
+
+import dis
+import enum
+import functools
+import hashlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+import sysconfig
+import threading
+import types
+from pathlib import PurePath
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+
+import numpy as np
+
+from .randomness import drawn_at_random
+
+_SCALARS = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented))
+_PLAIN = frozenset({type(None), bool, int, float, str, bytes})
+_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+_LOCKS = (type(threading.Lock()), type(threading.RLock()))
+_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType)
+_CALLABLES = (types.BuiltinFunctionType, types.MethodDescriptorType, types.MethodWrapperType, *_DESCRIPTORS)
+_SKIPPED_NAMES = "__dict__ __weakref__ __module__ __qualname__ __doc__ __firstlineno__ __static_attributes__"
+_SKIPPED = frozenset(_SKIPPED_NAMES.split())
+_STANDARD = tuple({os.path.realpath(sysconfig.get_paths()[name]) + os.sep for name in ("stdlib", "platstdlib")})
+_INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
+_CONTENTS = {("mindspore", "Schema"): "to_json", ("mindspore", "Vocab"): "vocab"}
+"""Objects of C++ with a method that gives what they hold."""
+MAX_DEPTH = 150
+
+
+class Unhashable(TypeError):
+    """A value whose content can't be told. The text names where it is and what to do."""
+
+    def __init__(self, place: str, value: Any) -> None:
+        super().__init__(
+            f"{place} holds a {type(value).__module__}.{type(value).__qualname__}, whose content can't be told: give "
+            f"cached(..., version='1') and change the version when the transform changes"
+        )
+
+
+class Digester:
+    """Collects the digests of all code that some values use.
+
+    Args:
+        tolerant: take what can't be told by its type alone, since the user gives a version.
+
+    Attributes:
+        code: from the name of a function, class or module ("train:resize") to its digest.
+        packages: versions of the installed packages that are used.
+        random: functions that draw at random, and what they call.
+    """
+
+    def __init__(self, tolerant: bool = False) -> None:
+        self.code: Dict[str, str] = {}
+        self.packages: Dict[str, str] = {}
+        self.random: Dict[str, str] = {}
+        self._tolerant = tolerant
+        self._names: Dict[int, str] = {}
+        self._kept: List[Any] = []
+        self._open: Dict[int, int] = {}
+
+    def digest(self, value: Any, place: str) -> str:
+        """The digest of a value in hex.
+
+        Args:
+            place: where the value stands, for the message of :class:`Unhashable`.
+
+        Raises:
+            Unhashable: something in it can't be told by its content.
+        """
+        return _hex(self._parts(value, place))
+
+    def _parts(self, value: Any, place: str) -> Iterator[bytes]:
+        """A description of a value; two differ when the values do."""
+        kind = type(value)
+        if kind in _SCALARS:
+            yield _tagged(kind.__name__, repr(value))
+            return
+        if kind in (list, tuple) and set(map(type, value)) <= _PLAIN:
+            yield _tagged(kind.__name__, repr(value))
+            return
+        if id(value) in self._open:
+            yield _tagged("again", str(self._open[id(value)]))
+            return
+        if len(self._open) > MAX_DEPTH:
+            raise Unhashable(place + " (nested too deeply)", value)
+        self._open[id(value)] = len(self._open)
+        try:
+            yield from self._compound(value, place)
+        finally:
+            del self._open[id(value)]
+
+    def _compound(self, value: Any, place: str) -> Iterator[bytes]:
+        for kinds, describe in _FORMS:
+            if isinstance(value, kinds):
+                yield from describe(self, value, place)
+                return
+        yield from self._object(value, place)
+
+    # Containers and data
+
+    def _sequence(self, value: Any, place: str) -> Iterator[bytes]:
+        yield _tagged(type(value).__name__, str(len(value)))
+        for index, item in enumerate(value):
+            yield from self._parts(item, f"{place}[{index}]")
+
+    def _set(self, value: Any, place: str) -> Iterator[bytes]:
+        yield _tagged(type(value).__name__, "".join(sorted(self.digest(item, place) for item in value)))
+
+    def _mapping(self, value: Any, place: str) -> Iterator[bytes]:
+        yield _tagged(type(value).__name__, str(len(value)))
+        for key, item in value.items():
+            yield from self._parts(key, place)
+            yield from self._parts(item, f"{place}[{key!r:.60}]")
+
+    def _array(self, value: "np.ndarray[Any, Any]", place: str) -> Iterator[bytes]:
+        yield _tagged("array", f"{value.dtype.str}{value.shape}")
+        if value.dtype.hasobject:
+            yield from self._parts(value.tolist(), place)
+        else:
+            yield np.ascontiguousarray(value).tobytes()
+
+    def _text(self, value: Any, place: str) -> Iterator[bytes]:
+        yield _tagged(type(value).__name__, str(value))
+
+    def _repr(self, value: Any, place: str) -> Iterator[bytes]:
+        yield _tagged(type(value).__name__, repr(value))
+
+    def _buffer(self, value: Any, place: str) -> Iterator[bytes]:
+        yield _tagged(type(value).__name__, "")
+        yield bytes(value)
+
+    def _pattern(self, value: "re.Pattern[Any]", place: str) -> Iterator[bytes]:
+        yield _tagged("pattern", repr((value.pattern, value.flags)))
+
+    def _enum(self, value: enum.Enum, place: str) -> Iterator[bytes]:
+        yield _tagged("enum", f"{_name_of(type(value))}.{value.name}")
+
+    def _by_type(self, value: Any, place: str) -> Iterator[bytes]:
+        yield _tagged("type", _name_of(type(value)))
+
+    # Code
+
+    def _function(self, function: types.FunctionType, place: str) -> Iterator[bytes]:
+        yield _tagged("function", self._register(function, self._function_parts))
+
+    def _function_parts(self, function: types.FunctionType, name: str) -> Iterator[bytes]:
+        if self._in_package(function.__module__):
+            return
+        yield from _code(function.__code__, function.__doc__)
+        yield from self._parts(function.__defaults__, f"a default of {name}")
+        yield from self._parts(function.__kwdefaults__, f"a default of {name}")
+        for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            place = f"the closure variable {variable!r} of {name}"
+            try:
+                content = cell.cell_contents
+            except ValueError:
+                continue
+            yield _tagged("closure", variable)
+            yield from self._parts(content, place)
+        used = dict(_globals(function))
+        for variable, content in sorted(used.items()):
+            yield _tagged("global", variable)
+            yield from self._parts(content, f"the global {variable!r}, which {name} uses,")
+        drawn = drawn_at_random(function.__code__, used)
+        if drawn:
+            self.random[name] = drawn
+
+    def _method(self, method: types.MethodType, place: str) -> Iterator[bytes]:
+        yield from self._parts(method.__func__, place)
+        yield from self._parts(method.__self__, place)
+
+    def _partial(self, value: "functools.partial[Any]", place: str) -> Iterator[bytes]:
+        yield from self._parts(value.func, place)
+        yield from self._parts(value.args, place)
+        yield from self._parts(value.keywords, place)
+
+    def _builtin(self, value: Any, place: str) -> Iterator[bytes]:
+        owner = getattr(value, "__self__", None)
+        yield _tagged("builtin", f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}")
+        self._in_package(getattr(value, "__module__", None) or getattr(type(owner), "__module__", None))
+        if owner is not None and not isinstance(owner, (types.ModuleType, type)):
+            yield from self._parts(owner, place)
+
+    def _wrapped(self, value: Any, place: str) -> Iterator[bytes]:
+        yield _tagged(type(value).__name__, "")
+        inner = [getattr(value, name, None) for name in ("__func__", "fget", "fset", "func")]
+        yield from self._parts([item for item in inner if item is not None], place)
+
+    def _class(self, kind: type, place: str) -> Iterator[bytes]:
+        yield _tagged("class", self._register(kind, self._class_parts))
+
+    def _class_parts(self, kind: type, name: str) -> Iterator[bytes]:
+        if self._in_package(kind.__module__):
+            return
+        yield from self._parts(kind.__bases__, f"a base of {name}")
+        for attribute, content in sorted(vars(kind).items()):
+            if attribute in _SKIPPED or attribute.startswith("_abc_") or isinstance(content, _DESCRIPTORS):
+                continue
+            yield _tagged("attribute", attribute)
+            yield from self._parts(content, f"{name}.{attribute}")
+
+    def _module(self, module: types.ModuleType, place: str) -> Iterator[bytes]:
+        yield _tagged("module", self._register(module, self._module_parts))
+
+    def _module_parts(self, module: types.ModuleType, name: str) -> Iterator[bytes]:
+        file = getattr(module, "__file__", None)
+        if self._in_package(module.__name__) or file is None:
+            return
+        yield _source(file)
+        # What it imports from other modules of the user counts too.
+        for content in list(vars(module).values()):
+            other = content if isinstance(content, types.ModuleType) else sys.modules.get(_module_of(content))
+            if other is not None and other is not module and not self._in_package(other.__name__):
+                yield from self._parts(other, name)
+
+    def _register(self, thing: Any, parts: Callable[[Any, str], Iterator[bytes]]) -> str:
+        """The name of a piece of code, whose digest is taken when it is met for the first time."""
+        known = self._names.get(id(thing))
+        if known is not None:
+            return known
+        name, number = _name_of(thing), 1
+        while name in self.code:
+            number += 1
+            name = f"{_name_of(thing)}#{number}"
+        self._names[id(thing)] = name
+        self._kept.append(thing)
+        self.code[name] = ""
+        # A chain of functions is no nesting of values.
+        outer, self._open = self._open, {}
+        try:
+            content = list(parts(thing, name))
+        finally:
+            self._open = outer
+        if content:
+            self.code[name] = _hex(iter(content))
+        else:
+            del self.code[name]
+        return name
+
+    def _in_package(self, module: Optional[str]) -> bool:
+        """Whether a module is of Python or of an installed package, whose version is then recorded."""
+        top = (module or "builtins").partition(".")[0]
+        if top in ("__main__", "__mp_main__"):
+            return False
+        found = sys.modules.get(top)
+        file = getattr(found, "__file__", None)
+        if file is None and found is not None and not list(getattr(found, "__path__", [])):
+            return True
+        paths = [file] if file else list(getattr(found, "__path__", []))
+        if not any(map(_is_library, paths)):
+            return False
+        version = getattr(found, "__version__", None)
+        if isinstance(version, str):
+            self.packages[top] = version
+        return True
+
+    # Objects
+
+    def _object(self, value: Any, place: str) -> Iterator[bytes]:
+        kind = type(value)
+        told = _CONTENTS.get((kind.__module__.partition(".")[0], kind.__name__))
+        if told is not None:
+            yield from self._parts(getattr(value, told)(), place)
+            return
+        if kind.__module__.startswith("mindspore._c_") and "0x" not in repr(value):
+            yield _tagged(kind.__name__, repr(value))
+            return
+        yield from self._parts(kind, place)
+        state = getattr(value, "__dict__", None)
+        slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(value, name)]
+        if isinstance(state, dict) or slots:
+            if isinstance(value, (list, tuple, dict, set, frozenset, str, int, float)):
+                yield _tagged(
+                    "content",
+                    repr(value) if not isinstance(value, (set, frozenset)) else repr(sorted(map(repr, value))),
+                )
+            for name, content in sorted((state or {}).items()):
+                yield _tagged("attribute", name)
+                yield from self._parts(content, f"{place}.{name}")
+            for name in sorted(slots):
+                yield _tagged("slot", name)
+                yield from self._parts(getattr(value, name), f"{place}.{name}")
+            return
+        yield from self._reduced(value, place)
+
+    def _reduced(self, value: Any, place: str) -> Iterator[bytes]:
+        """An object of C code, by what it would be rebuilt from; nothing is pickled."""
+        try:
+            reduced = value.__reduce_ex__(4)
+        except Exception:
+            reduced = None
+        if not isinstance(reduced, tuple) or not 2 <= len(reduced) <= 6 or inspect.isgenerator(value):
+            if self._tolerant:
+                yield from self._by_type(value, place)
+                return
+            raise Unhashable(place, value)
+        builder, arguments, *rest = reduced
+        yield from self._parts(builder, place)
+        yield from self._parts([item for item in arguments if item is not type(value)], place)
+        for item in rest:
+            yield from self._parts(list(item) if hasattr(item, "__next__") else item, place)
+
+
+_Describe = Callable[[Digester, Any, str], Iterator[bytes]]
+_FORMS: Tuple[Tuple[Any, _Describe], ...] = (
+    (enum.Enum, Digester._enum),
+    (types.FunctionType, Digester._function),
+    (types.MethodType, Digester._method),
+    (functools.partial, Digester._partial),
+    (_CALLABLES, Digester._builtin),
+    ((staticmethod, classmethod, property, functools.cached_property), Digester._wrapped),
+    (type, Digester._class),
+    (types.ModuleType, Digester._module),
+    (np.ndarray, Digester._array),
+    (np.generic, Digester._repr),
+    (np.dtype, Digester._text),
+    (PurePath, Digester._text),
+    ((slice, range), Digester._repr),
+    ((bytearray, memoryview), Digester._buffer),
+    (re.Pattern, Digester._pattern),
+    (_LOCKS, Digester._by_type),
+)
+
+
+def _exactly(kinds: Tuple[type, ...], describe: _Describe) -> _Describe:
+    """For the very types only: a subclass has attributes of its own and is an object."""
+
+    def either(digester: Digester, value: Any, place: str) -> Iterator[bytes]:
+        yield from (describe if type(value) in kinds else Digester._object)(digester, value, place)
+
+    return either
+
+
+_FORMS += (
+    ((list, tuple), _exactly((list, tuple), Digester._sequence)),
+    ((set, frozenset), _exactly((set, frozenset), Digester._set)),
+    (dict, _exactly((dict,), Digester._mapping)),
+)
+
+
+def _code(code: types.CodeType, doc: Optional[str] = None) -> Iterator[bytes]:
+    """Byte code with all that it refers to by number; neither lines, nor comments, nor the function's doc text."""
+    yield _tagged("code", repr((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)))
+    yield code.co_code
+    yield getattr(code, "co_exceptiontable", b"")
+    yield _tagged("names", repr((code.co_names, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])))
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _code(constant)
+        elif isinstance(constant, frozenset):
+            yield _tagged("frozenset", repr(sorted(map(repr, constant))))
+        elif doc is None or constant != doc:
+            yield _tagged("constant", type(constant).__name__ + repr(constant))
+
+
+def _globals(function: types.FunctionType) -> Iterator[Tuple[str, Any]]:
+    """The globals that a function loads, and the modules that it imports."""
+    space = function.__globals__
+    seen: Set[str] = set()
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+        for step in dis.get_instructions(code):
+            name = step.argval
+            if step.opname in _LOADS and name not in seen and name in space:
+                seen.add(name)
+                yield name, space[name]
+            elif step.opname == "IMPORT_NAME" and isinstance(name, str) and f"import {name}" not in seen:
+                seen.add(f"import {name}")
+                module = sys.modules.get(name) or _unloaded(name)
+                if module is not None:
+                    yield f"import {name}", module
+
+
+def _unloaded(name: str) -> Optional[types.ModuleType]:
+    """A stand-in for a module that is not imported yet: its name and its file."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        return None
+    if _is_library(spec.origin):
+        return None
+    module = types.ModuleType(name)
+    module.__file__ = spec.origin
+    return module
+
+
+def _is_library(path: str) -> bool:
+    """Whether a file is of Python or of an installed package, and not the user's own."""
+    real = os.path.realpath(path)
+    return real.startswith(_STANDARD) or _INSTALLED.search(real) is not None
+
+
+def _source(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).digest()
+    except OSError:
+        return b"absent"
+
+
+def _slots(kind: type) -> List[str]:
+    slots = vars(kind).get("__slots__", ())
+    names = [slots] if isinstance(slots, str) else list(slots)
+    return [name for name in names if name not in ("__dict__", "__weakref__")]
+
+
+def _name_of(thing: Any) -> str:
+    if isinstance(thing, types.ModuleType):
+        return thing.__name__
+    return f"{_module_of(thing)}:{getattr(thing, '__qualname__', type(thing).__name__)}"
+
+
+def _module_of(thing: Any) -> str:
+    name = getattr(thing, "__module__", None)
+    return name if isinstance(name, str) else ""
+
+
+def _tagged(tag: str, text: str) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    return b"%s %d:%s;" % (tag.encode(), len(data), data)
+
+
+def _hex(parts: Iterator[bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(b"%d:" % len(part))
+        digest.update(part)
+    return digest.hexdigest()

@@ -1,0 +1,219 @@
+"""The files that a source reads: their names, lengths, times of change, and on request the sha256 of what they hold.
+
+They are listed in ``source.list`` beside the samples, one line a file: ``size mtime_ns sha256-or-- "path"``, the path
+as a JSON text below the folder or file that the line ``root "path"`` before it names. The list says later which files
+were added, removed or changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
+
+LIST = "source.list"
+MAX_TEXTS = 4_000_000
+_SAYS_PATH = re.compile(r"(?i)(dir|path|file|root|folder|data)")
+_MINDRECORD = re.compile(r"\d*$")
+
+
+class Listed(NamedTuple):
+    """One file: bytes, modification time in ns, and its sha256 in hex where it was taken ("-" where not)."""
+
+    size: int
+    mtime_ns: int
+    sha256: str = "-"
+
+
+Files = Dict[str, Dict[str, Listed]]
+"""From each root to its files by relative path; a file that is a root itself has the path ""."""
+
+
+def list_files(roots: Iterable[str], strict: bool = False, without: Sequence[str] = ()) -> Files:
+    """All files at and below some roots; a root that is gone has none.
+
+    Args:
+        strict: take the sha256 of each file too: a change that keeps size and time is seen, but all is read.
+        without: folders to leave out, such as the caches' own.
+    """
+    left_out = {os.path.realpath(path) for path in without}
+    found: Files = {}
+    for root in sorted({os.path.abspath(root) for root in roots}):
+        above = os.path.dirname(root)
+        if any(other != root and (above + os.sep).startswith(other.rstrip(os.sep) + os.sep) for other in found):
+            continue  # it lies in a root that is listed already
+        if os.path.isdir(root):
+            found[root] = dict(_walk(root, "", strict, left_out, {os.path.realpath(root)}))
+        else:
+            found[root] = {"": _listed(root, strict)} if os.path.isfile(root) else {}
+    return found
+
+
+def _walk(folder: str, prefix: str, strict: bool, left_out: Set[str], above: Set[str]) -> Iterator[Tuple[str, Listed]]:
+    """Links are followed, since data often is one; not to a folder that it lies in."""
+    try:
+        with os.scandir(folder) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in listed:
+        name = prefix + entry.name
+        try:
+            if entry.is_dir():
+                real = os.path.realpath(entry.path) if entry.is_symlink() or left_out else entry.path
+                if real not in left_out and real not in above:
+                    yield from _walk(entry.path, name + "/", strict, left_out, above | {real})
+            elif entry.is_file():
+                yield name, _listed(entry.path, strict)
+        except OSError:
+            continue
+
+
+def _listed(path: str, strict: bool) -> Listed:
+    found = os.stat(path)
+    return Listed(found.st_size, found.st_mtime_ns, _sha256(path) if strict else "-")
+
+
+def _sha256(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def render(files: Files) -> bytes:
+    """The content of ``source.list``."""
+    return "".join(_lines(files)).encode("ascii")
+
+
+def _lines(files: Files) -> Iterator[str]:
+    for root, entries in sorted(files.items()):
+        yield f"root {json.dumps(root)}\n"
+        for name, item in sorted(entries.items()):
+            yield f"{item.size} {item.mtime_ns} {item.sha256} {json.dumps(name)}\n"
+
+
+def parse(text: str) -> Files:
+    """The files of a ``source.list``.
+
+    Raises:
+        ValueError: a line is none.
+    """
+    found: Files = {}
+    entries: Dict[str, Listed] = {}
+    for line in text.splitlines():
+        if line.startswith("root "):
+            entries = found.setdefault(str(json.loads(line[5:])), {})
+            continue
+        size, mtime_ns, sha256, name = line.split(" ", 3)
+        entries[str(json.loads(name))] = Listed(int(size), int(mtime_ns), sha256)
+    return found
+
+
+class Changes(NamedTuple):
+    """What differs between two lists, as full paths in order."""
+
+    added: Tuple[str, ...]
+    removed: Tuple[str, ...]
+    changed: Tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return any(map(bool, (self.added, self.removed, self.changed)))
+
+    def __str__(self) -> str:
+        """``+2 -0 ~1 (a.jpg, b.jpg, c.jpg)``."""
+        names = [os.path.basename(path) for path in (*self.changed, *self.removed, *self.added)]
+        shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        return f"+{len(self.added)} -{len(self.removed)} ~{len(self.changed)} ({shown})"
+
+
+def compare(old: Files, new: Files) -> Changes:
+    """From ``old`` to ``new``; a sha256 counts where both have one, and then size and time don't."""
+    before, after = dict(_flat(old)), dict(_flat(new))
+    both = before.keys() & after.keys()
+    return Changes(
+        tuple(sorted(after.keys() - before.keys())),
+        tuple(sorted(before.keys() - after.keys())),
+        tuple(sorted(path for path in both if _differ(before[path], after[path]))),
+    )
+
+
+def _differ(old: Listed, new: Listed) -> bool:
+    if old.sha256 != "-" and new.sha256 != "-":
+        return old.sha256 != new.sha256
+    return old[:2] != new[:2]
+
+
+def _flat(files: Files) -> Iterator[Tuple[str, Listed]]:
+    for root, entries in files.items():
+        for name, item in entries.items():
+            yield (os.path.join(root, name) if name else root), item
+
+
+def digest(files: Files, strict: bool) -> str:
+    """The sha256 of the list; with ``strict`` of the contents instead of the times."""
+    content = hashlib.sha256()
+    for path, item in sorted(_flat(files)):
+        told = (path, item.size, item.sha256) if strict else (path, item.size, item.mtime_ns)
+        content.update(repr(told).encode("utf-8", "surrogatepass"))
+    return content.hexdigest()
+
+
+def paths_in(attributes: Mapping[str, Any], known: Sequence[str] = ()) -> List[str]:
+    """The paths among the texts that a source keeps in its attributes: those that exist.
+
+    Names in a list lie below the folders that other attributes name (``root`` and ``names``), and so they are covered.
+    """
+    found: List[str] = list(known)
+    folders: List[str] = []
+    for name, text in _texts(attributes):
+        if not _can_be_path(name, text):
+            continue
+        if any(text.startswith(folder) for folder in folders):
+            continue
+        if os.path.isdir(text):
+            folders.append(text.rstrip(os.sep) + os.sep)
+        elif not os.path.isfile(text):
+            continue
+        found.append(text)
+        found += _parts_of_mindrecord(text)
+    return found
+
+
+def _can_be_path(name: str, text: str) -> bool:
+    if not text or len(text) > 4096 or "\0" in text or "\n" in text:
+        return False
+    # A lone dot or slash is more often a separator than a folder.
+    return text not in (".", "..", "/") or _SAYS_PATH.search(name) is not None
+
+
+def _texts(attributes: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
+    """All texts and paths in some attributes, folders' names first by being short; at most :data:`MAX_TEXTS`."""
+    left = MAX_TEXTS
+    stack: List[Tuple[str, Any, int]] = [(name, value, 0) for name, value in reversed(list(attributes.items()))]
+    while stack and left:
+        name, value, depth = stack.pop()
+        left -= 1
+        if isinstance(value, str):
+            yield name, value
+        elif isinstance(value, os.PathLike):
+            text = os.fspath(value)
+            if isinstance(text, str):
+                yield name, text
+        elif depth < 4 and isinstance(value, (list, tuple, set, frozenset)):
+            stack += [(name, item, depth + 1) for item in value]
+        elif depth < 4 and isinstance(value, dict):
+            stack += [(name, item, depth + 1) for pair in value.items() for item in pair]
+
+
+def _parts_of_mindrecord(path: str) -> List[str]:
+    """The index and the other parts of a MindRecord set, of which one file is named."""
+    if not os.path.isfile(path + ".db"):
+        return []
+    folder, name = os.path.split(os.path.abspath(path))
+    stem = _MINDRECORD.sub("", name)
+    rest = re.compile(re.escape(stem) + r"\d*(\.db)?$")
+    return [os.path.join(folder, other) for other in os.listdir(folder) if rest.match(other)]

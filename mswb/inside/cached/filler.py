@@ -1,0 +1,174 @@
+"""The writing side: what this process reads from the source goes into the cache, up to its limit, under a lease."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from dataclasses import replace
+from typing import Any, Dict, List, Optional, Sequence, Set
+
+from ..store import Column, Manifest, StoreWriter, WriteFailed, write_manifest
+from .lease import Lease
+from .rows import Row, fits, to_store
+from .say import say
+
+SYNC_S = 2.0
+"""Seconds at most until a sample that was appended can be read by others."""
+
+
+class Filler:
+    """Appends samples to one cache; for several threads. Only the process that made it writes.
+
+    Args:
+        limit: bytes that the cache may take, ``used`` of which it has already.
+    """
+
+    def __init__(self, folder: str, manifest: Manifest, lease: Lease, limit: int, used: int) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.lease = lease
+        self.full = False
+        self._taken: Set[int] = set()
+        self._lock = threading.Lock()
+        self._limit, self._left = limit, limit - used
+        self._pending: Set[int] = set()
+        self._synced = time.monotonic()
+        self._closed = False
+        self._begun = time.time()
+        try:
+            self._writer = StoreWriter(folder, manifest.schema, manifest.key)
+            self._save(None)
+        except BaseException:
+            lease.release()
+            raise
+        _fillers[folder] = self
+        _ensure_at_exit()
+
+    @property
+    def schema(self) -> Sequence[Column]:
+        return self.manifest.schema
+
+    @property
+    def appended(self) -> int:
+        """Samples that were taken."""
+        return len(self._taken)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def put(self, sample_id: int, row: Row) -> bool:
+        """Append one sample; False when it is not taken: the limit is reached, the disk is full, the lease is lost."""
+        with self._lock:
+            if sample_id in self._taken:
+                return True
+            if self._closed or self.full or not fits(self.schema, row):
+                return False
+            values = to_store(self.schema, row)
+            size = 192 + sum(value.nbytes if hasattr(value, "nbytes") else len(value) for value in values)
+            if size > self._left:
+                self.full = True
+                self.manifest = replace(self.manifest, source={**self.manifest.source, "full_at": self._limit})
+                say(f"{self.manifest.name}: the cache is full (cache_size); the other samples are read from the source")
+                return False
+            if not self.lease.valid():
+                return False
+            try:
+                self._writer.append(sample_id, values)
+                self._left -= size
+                self._taken.add(sample_id)
+                self._pending.add(sample_id)
+                if time.monotonic() - self._synced > SYNC_S:
+                    self._sync()
+            except WriteFailed as problem:
+                self._pending.clear()
+                self.full = True
+                say(f"{self.manifest.name}: {problem}; the other samples are read from the source")
+                return False
+            return True
+
+    def has(self, sample_id: int) -> bool:
+        """Whether a sample was appended and no reader can see it yet."""
+        return sample_id in self._pending
+
+    def sync(self) -> None:
+        """Make everything that was appended visible to readers."""
+        with self._lock:
+            if not self._closed and not self.full:
+                try:
+                    self._sync()
+                except WriteFailed as problem:
+                    self.full = True
+                    say(f"{self.manifest.name}: {problem}")
+
+    def close(self, complete: Optional[int] = None) -> None:
+        """Sync, write down who has written what, and give the lease up.
+
+        Args:
+            complete: the number of samples, when all of them are there: then the shards are sealed.
+        """
+        with self._lock:
+            if self._closed or not self.lease.valid():
+                self._closed = True
+                return
+            self._closed = True
+            _fillers.pop(self.folder, None)
+            try:
+                if complete is None:
+                    self._writer.close()
+                else:
+                    self._writer.seal()
+                    self._writer.close()
+                    self.manifest = replace(self.manifest, num_samples=complete)
+                self._save(time.time())
+            except OSError as problem:
+                say(f"{self.manifest.name}: {problem}")
+            finally:
+                self.lease.release()
+
+    def _sync(self) -> None:
+        self._writer.sync()
+        self._pending.clear()
+        self._synced = time.monotonic()
+
+    def _save(self, ended: Optional[float]) -> None:
+        entry: Dict[str, Any] = {
+            "host": self.lease.owner.host,
+            "pid": self.lease.owner.pid,
+            "begun": self._begun,
+            "ended": ended,
+            "records": self._writer.acknowledged,
+        }
+        before: List[Dict[str, Any]] = [item for item in self.manifest.writers if item.get("begun") != self._begun]
+        self.manifest = replace(self.manifest, writers=[*before[-31:], entry])
+        write_manifest(self.folder, self.manifest)
+
+
+_fillers: Dict[str, Filler] = {}
+_at_exit: List[bool] = []
+
+
+def filler_of(folder: str) -> Optional[Filler]:
+    """The filler that this process has for a folder already."""
+    return _fillers.get(folder)
+
+
+def close_all() -> None:
+    """Close every cache that this process writes."""
+    for filler in list(_fillers.values()):
+        filler.close()
+
+
+def _ensure_at_exit() -> None:
+    if not _at_exit:
+        _at_exit.append(True)
+        atexit.register(close_all)
+
+
+def _in_child() -> None:
+    _fillers.clear()
+
+
+os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,247 @@
+"""Load times and hits, counted in each process and added up in ``stats.json``.
+
+Times lie in a histogram whose classes are 2 % apart, which adds up over processes exactly; so p50, p95 and p99 are true
+to 1 %. ``stats.json`` holds::
+
+    {"format": 1, "hits", "misses", "loads", "bytes",
+     "load_ms":   {"mean", "p50", "p95", "p99", "max", "count"},     samples read from the cache
+     "source_ms": {...},                                              samples read from the source
+     "created", "last_used": seconds since the epoch,
+     "readers": [{"host", "pid", "hits", "misses", "last_used"}],     the last ones
+     "notes": {status: text},                                         such as lock-unsafe
+     "classes": {"load": {"class": count}, "source": {...}}, "sums": {"load": [ms, max], "source": [ms, max]}}
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import json
+import math
+import os
+import socket
+import threading
+import time
+import weakref
+from typing import Any, Dict, List, Optional, Tuple
+
+STATS = "stats.json"
+FLUSH_S = 1.0
+"""Seconds at most until a count is on the disk; a process that is killed loses no more."""
+MAX_READERS = 32
+MAX_BYTES = 1 << 20
+_STEP = math.log(1.02)
+_KINDS = ("load", "source")
+
+
+class Histogram:
+    """Durations in classes of 2 %, with their sum and maximum in ms."""
+
+    def __init__(self) -> None:
+        self.classes: Dict[int, int] = {}
+        self.sum_ms = 0.0
+        self.max_ms = 0.0
+
+    def add(self, seconds: float) -> None:
+        ms = seconds * 1000
+        index = int(math.log(ms * 1000 + 1e-3) // _STEP)
+        self.classes[index] = self.classes.get(index, 0) + 1
+        self.sum_ms += ms
+        self.max_ms = max(self.max_ms, ms)
+
+    def merge(self, classes: Dict[Any, Any], sums: Any) -> None:
+        """Add what another one has counted."""
+        for index, count in classes.items():
+            self.classes[int(index)] = self.classes.get(int(index), 0) + int(count)
+        self.sum_ms += float(sums[0])
+        self.max_ms = max(self.max_ms, float(sums[1]))
+
+    @property
+    def count(self) -> int:
+        return sum(self.classes.values())
+
+    def percentile(self, share: float) -> Optional[float]:
+        """The duration in ms below which this share of all lies; None without any."""
+        left = math.ceil(self.count * share)
+        for index in sorted(self.classes):
+            left -= self.classes[index]
+            if left <= 0:
+                return min(math.exp((index + 0.5) * _STEP) / 1000, self.max_ms)
+        return None
+
+    def summary(self) -> Dict[str, Any]:
+        count = self.count
+        return {
+            "mean": _rounded(self.sum_ms / count) if count else None,
+            **{f"p{share}": _rounded(self.percentile(share / 100)) for share in (50, 95, 99)},
+            "max": _rounded(self.max_ms) if count else None,
+            "count": count,
+        }
+
+
+class Recorder:
+    """Counts what this process reads from one cache; :meth:`flush` adds it to ``stats.json``."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._reset()
+        _recorders.add(self)
+        _start_flushing()
+
+    def _reset(self) -> None:
+        self._times = {kind: Histogram() for kind in _KINDS}
+        self._bytes = 0
+        self._notes: Dict[str, str] = {}
+        self._dirty = False
+
+    def hit(self, seconds: float, size: int) -> None:
+        """A sample of ``size`` bytes came from the cache."""
+        with self._lock:
+            self._times["load"].add(seconds)
+            self._bytes += size
+            self._touched()
+
+    def miss(self, seconds: float) -> None:
+        """A sample was read from the source."""
+        with self._lock:
+            self._times["source"].add(seconds)
+            self._touched()
+
+    def note(self, status: str, text: str) -> None:
+        """Remember something for people ("lock-unsafe": on which file system)."""
+        with self._lock:
+            self._notes[status] = text
+            self._touched()
+
+    def _touched(self) -> None:
+        self._dirty = True
+        if not _flushing:  # a forked child has lost the thread
+            _start_flushing()
+
+    def forget(self) -> None:
+        """Begin anew in a forked child; what was counted before is the parent's."""
+        self._lock = threading.Lock()
+        self._reset()
+
+    def flush(self) -> None:
+        """Add what was counted since to ``stats.json``; a folder that can't be written keeps none."""
+        with self._lock:
+            if not self._dirty:
+                return
+            times, size, notes = self._times, self._bytes, self._notes
+            self._reset()
+        try:
+            _add(self.folder, times, size, notes)
+        except OSError:
+            pass
+
+
+def read_stats(folder: str) -> Dict[str, Any]:
+    """What ``stats.json`` says; empty when there is none, or none that can be read."""
+    try:
+        with open(os.path.join(folder, STATS), encoding="utf-8") as file:
+            content = json.loads(file.read(MAX_BYTES))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _add(folder: str, times: Dict[str, Histogram], size: int, notes: Dict[str, str]) -> None:
+    """Under a lock of its own: the processes of a job all add to one file."""
+    lock = os.open(os.path.join(folder, ".stats.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError:
+            pass  # a file system without locks: two processes that add at the same moment lose one addition
+        content = json.dumps(_added(read_stats(folder), times, size, notes))
+        own = os.path.join(folder, f".{STATS}.{os.getpid()}.{threading.get_ident()}")
+        with open(own, "w", encoding="utf-8") as file:
+            file.write(content)
+        os.replace(own, os.path.join(folder, STATS))
+    finally:
+        os.close(lock)
+
+
+def _added(old: Dict[str, Any], times: Dict[str, Histogram], size: int, notes: Dict[str, str]) -> Dict[str, Any]:
+    hits, misses = times["load"].count, times["source"].count
+    for kind in _KINDS:
+        try:
+            times[kind].merge(old["classes"][kind], old["sums"][kind])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            continue  # the first time, or a file of somebody else
+    now = time.time()
+    created = old.get("created")
+    return {
+        "format": 1,
+        "hits": times["load"].count,
+        "misses": times["source"].count,
+        "loads": times["load"].count + times["source"].count,
+        "bytes": size + _number(old.get("bytes")),
+        "load_ms": times["load"].summary(),
+        "source_ms": times["source"].summary(),
+        "created": created if isinstance(created, (int, float)) else now,
+        "last_used": now,
+        "readers": _readers(old.get("readers"), hits, misses, now),
+        "notes": {**(old["notes"] if isinstance(old.get("notes"), dict) else {}), **notes},
+        "classes": {kind: {str(key): count for key, count in times[kind].classes.items()} for kind in _KINDS},
+        "sums": {kind: [times[kind].sum_ms, times[kind].max_ms] for kind in _KINDS},
+    }
+
+
+def _readers(old: Any, hits: int, misses: int, now: float) -> List[Dict[str, Any]]:
+    kept: Dict[Tuple[Any, Any], Dict[str, Any]] = {}
+    for reader in old if isinstance(old, list) else []:
+        if isinstance(reader, dict):
+            kept[reader.get("host"), reader.get("pid")] = reader
+    mine = kept.pop((socket.gethostname(), os.getpid()), {})
+    kept["", 0] = {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "hits": hits + _number(mine.get("hits")),
+        "misses": misses + _number(mine.get("misses")),
+        "last_used": now,
+    }
+    return list(kept.values())[-MAX_READERS:]
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _rounded(value: Optional[float]) -> Optional[float]:
+    return None if value is None else float(f"{value:.4g}")
+
+
+_recorders: "weakref.WeakSet[Recorder]" = weakref.WeakSet()
+_flushing: List[threading.Thread] = []
+
+
+def flush_all() -> None:
+    """Add what this process has counted to every cache that it reads."""
+    for recorder in list(_recorders):
+        recorder.flush()
+
+
+def _start_flushing() -> None:
+    if not _flushing:
+        _flushing.append(threading.Thread(target=_keep_flushing, name="mswb-stats", daemon=True))
+        _flushing[0].start()
+
+
+def _keep_flushing() -> None:
+    while True:
+        time.sleep(FLUSH_S)
+        flush_all()
+
+
+def _in_child() -> None:
+    """A forked child (a worker of a pipeline) counts for itself, and has no thread yet."""
+    _flushing.clear()
+    for recorder in list(_recorders):
+        recorder.forget()
+
+
+atexit.register(flush_all)
+os.register_at_fork(after_in_child=_in_child)
