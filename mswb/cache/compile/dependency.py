@@ -7,6 +7,7 @@ followed to the letter, oddities included, since the question is what MindSpore 
 
 * ``import a.b``, ``from a import b`` and ``from a.b import name`` count ``b``, and not ``a/__init__.py``;
 * ``from a import name`` counts ``a`` when it is a module, and nothing at all when it is a package that defines it;
+* an empty file adds nothing;
 * a path counts as installed when it merely *begins* with the text of an entry: with the project's folder in PYTHONPATH
   no module of it is counted.
 """
@@ -28,6 +29,7 @@ from mswb.findings import MswbError
 MAX_BYTES = 8 << 20
 """A source file beyond this is nobody's module."""
 MAX_FILES = 5_000
+_EMPTY = hashlib.sha256(b"").hexdigest()
 _MOVES_PATH = re.compile(rb"\bsys\.path\b|\bsite\.addsitedir\b|\bsys\.meta_path\b")
 
 
@@ -83,8 +85,8 @@ def dependency(script: str, path: Sequence[str]) -> Dependency:
 
 
 def combine(files: Sequence[tuple[str, str]]) -> str:
-    """The hash over files that are in the order of their paths."""
-    return hashlib.sha256("".join(digest for _, digest in files).encode("ascii")).hexdigest()
+    """The hash over files that are in the order of their paths. An empty file adds nothing to it."""
+    return hashlib.sha256("".join(digest for _, digest in files if digest != _EMPTY).encode("ascii")).hexdigest()
 
 
 def read_source(file: str) -> bytes | None:

@@ -79,9 +79,9 @@ def test_with_its_folder_in_pythonpath_only_the_script_counts(tmp_path: Path) ->
 
 
 def test_the_hash_is_that_of_the_hashes_by_path(tmp_path: Path) -> None:
-    project = write(tmp_path, {"train.py": "import a\n", "a.py": "x = 1\n"})
+    project = write(tmp_path, {"train.py": "import a\nimport empty\n", "a.py": "x = 1\n", "empty.py": ""})
     depends = dependency(str(project / "train.py"), search_path(str(project / "train.py")))
-    assert depends.digest == sha(sha("x = 1\n") + sha("import a\n"))
+    assert depends.digest == sha(sha("x = 1\n") + sha("import a\nimport empty\n")), "an empty file adds nothing"
     assert depends.digest == combine(depends.files)
 
 
