@@ -60,6 +60,12 @@ def scalar_names(header: Header) -> tuple[str, ...]:
     return tuple(name for name in header.columns if name not in header.blob_fields)
 
 
+def indexed_places(header: Header) -> tuple[int, ...]:
+    """Where the values of the index fields stand among those that :func:`raw_decoder` gives."""
+    names = scalar_names(header)
+    return tuple(names.index(field.index_field) for field in header.indexed)
+
+
 def blob_checker(header: Header) -> Callable[[memoryview], None] | None:
     """A function that raises BadRow for a blob part that no row can have; None where any bytes will do."""
     columns = [(name, _column_checker(header.columns[name])) for name in header.blob_fields]

@@ -135,8 +135,8 @@ class _Judge:
 
     def group(self, group: Group, index: Sequence[IndexRow | None] | None) -> None:
         """Count its intact rows, and tell the others."""
-        blob_index = None if index is None else [_place(row and row.blob) for row in index]
-        raw_index = None if index is None else [_place(row and row.raw) for row in index]
+        blob_index = None if index is None else placed_by(index, "blob")
+        raw_index = None if index is None else placed_by(index, "raw")
         bad: set[int] = set()
         blobs = self._spans(self._blob, group, group.blob, blob_index, bad)
         raws = self._spans(self._raw, group, group.raw, raw_index, bad)
@@ -160,7 +160,7 @@ class _Judge:
         own = rows_of(reader, segment, group.rows)
         if own.whole:
             return own.spans
-        placed = _by_index(index, segment)
+        placed = spans_by(index, segment)
         if placed is None:
             self._lost(group, segment, own, bad)
             return own.spans
@@ -268,7 +268,13 @@ class _Judge:
         self._tally.add(Fault("corrupted", printable(reason, 300), offset=offset, record=record, length=length))
 
 
-def _by_index(index: Sequence[tuple[int, Span] | None] | None, segment: Segment) -> list[Span] | None:
+def placed_by(index: Sequence[IndexRow | None], part: str) -> list[tuple[int, Span] | None]:
+    """Page and span of the "raw" or "blob" part of each row, as the index has it."""
+    places = [None if row is None else row.raw if part == "raw" else row.blob for row in index]
+    return [None if place is None else (place[0], (place[1], place[2])) for place in places]
+
+
+def spans_by(index: Sequence[tuple[int, Span] | None] | None, segment: Segment) -> list[Span] | None:
     """The index's places for a segment, if they follow one another from its begin to its end."""
     if not index:
         return None
@@ -280,10 +286,6 @@ def _by_index(index: Sequence[tuple[int, Span] | None] | None, segment: Segment)
         at = row[1][1]
         spans.append(row[1])
     return spans if at == segment.end else None
-
-
-def _place(place: tuple[int, int, int] | None) -> tuple[int, Span] | None:
-    return None if place is None else (place[0], (place[1], place[2]))
 
 
 def _shown(value: object) -> str:

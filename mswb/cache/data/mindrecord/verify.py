@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import os
 
-import msgspec
-
 from mswb.cache import baseline
 from mswb.cache.check import MAX_FAULTS, Checked, Fault, Options, Watch
 from mswb.cache.data.mindrecord import index as indexes
 from mswb.cache.data.mindrecord import reading
-from mswb.cache.data.mindrecord.header import MAX_PAGE, MIN_PAGE, Broken, Header, groups, read_header
+from mswb.cache.data.mindrecord.header import Broken, Header, read_header
 from mswb.cache.data.mindrecord.index import BadIndex, Index
+from mswb.cache.data.mindrecord.layout import true_layout
 from mswb.cache.data.mindrecord.reading import Reader
 from mswb.cache.data.mindrecord.rowcheck import Tally, check_rows
 from mswb.cache.data.mindrecord.uncommitted import survey
-from mswb.cache.data.mindrecord.walk import rows_of
 from mswb.files.safety import printable
 
 _CODES = {"encrypted": "mindrecord-encrypted"}
@@ -53,26 +51,6 @@ def check(path: str, options: Options, watch: Watch) -> Checked:
         except Broken as problem:
             return _without_rows(problem, reader, watch)
         return _check(data, reader, header, options, watch)
-
-
-def true_layout(reader: Reader, header: Header) -> Header:
-    """The header with the page size that the file shows, where the header's own does not fit to the file's length."""
-    last = max(header.pages, key=lambda page: page.page_id, default=None)
-    if last is None or not last.page_id or header.end == reader.size:
-        return header
-    size, rest = divmod(reader.size - header.header_size - last.page_size, last.page_id)
-    if rest or size == header.page_size or not MIN_PAGE <= size <= MAX_PAGE:
-        return header
-    if size < max(page.page_size for page in header.pages):
-        return header
-    other = replace_page_size(header, size)
-    fits = all(rows_of(reader, part, group.rows).whole for group in groups(other) for part in (group.blob, group.raw))
-    return other if fits else header
-
-
-def replace_page_size(header: Header, size: int) -> Header:
-    """The header with another page size."""
-    return msgspec.structs.replace(header, page_size=size)
 
 
 def _data_file(path: str) -> str | None:

@@ -1,0 +1,360 @@
+"""Mending a MindRecord: a lost index is made again from the data, names inside are put right, intact rows are saved.
+
+Nothing is written into what is there: new files are made beside it, and what they replace goes to the trash.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from mswb.cache.check import Checked, Watch
+from mswb.cache.data.mindrecord import index as indexes
+from mswb.cache.data.mindrecord import reading, uncommitted
+from mswb.cache.data.mindrecord.blobs import BadRow, blob_checker, indexed_places, raw_decoder
+from mswb.cache.data.mindrecord.header import Broken, Group, Header, Segment, encode, groups, read_header
+from mswb.cache.data.mindrecord.index import BadIndex, IndexRow, stored
+from mswb.cache.data.mindrecord.layout import true_layout
+from mswb.cache.data.mindrecord.reading import Reader
+from mswb.cache.data.mindrecord.rowcheck import Span, Stream, placed_by, spans_by
+from mswb.cache.data.mindrecord.walk import rows_of
+from mswb.cache.data.mindrecord.writer import DataWriter, beside, write_index
+from mswb.cache.repair import Repair
+from mswb.cache.trash import Refused, new_operation, put_in_place
+from mswb.files.moves import folder_at, real_place, rename_new
+from mswb.files.safety import printable
+from mswb.plan import Action, Plan, path_identity
+
+ENDING = ".repaired"
+"""What the name of a file of saved rows ends in, where no other is asked for."""
+_DAMAGED = frozenset({"corrupted", "truncated"})
+_INDEX = frozenset({"index-missing", "index-damaged", "index-foreign"})
+_HOPELESS = {
+    "empty": "there is nothing in it to save",
+    "orphan": "it is an index without data; mswb cache clean removes it",
+    "encrypted": "it is encrypted: nothing can be checked or saved without the key",
+    "compressed": "unpack it with gzip -d or zlib-flate: MindSpore reads MindRecord unpacked only",
+    "version-mismatch": "its version is not known here, so nothing is known of its rows",
+    "count-mismatch": "the records that are missing are in no file here: copy them from their source",
+    "payload-changed": "the rows are whole as far as the format shows: copy it again from its source",
+    "lfs-pointer": "git lfs pull brings the file itself",
+    "not-a-record-file": "it is no MindRecord",
+}
+
+
+def plan(path: str, checked: Checked, out: str | None) -> Repair:
+    """What can be done for a file, by what its check found; see :mod:`mswb.cache.repair`.
+
+    Args:
+        out: the data file to write instead of NAME.repaired, or the index instead of NAME.db.
+
+    Raises:
+        OSError: the file can't be read.
+    """
+    codes = {fault.code for fault in checked.faults}
+    if checked.status in _HOPELESS and not codes & (_DAMAGED | _INDEX | {"renamed"}):
+        return _nothing(path, _HOPELESS[checked.status])
+    data = path.removesuffix(".db") if _is_index(path) else path
+    try:
+        if checked.status == "interrupted":
+            return _plan_uncommitted(data, out)
+        with reading.opened(data) as reader:
+            header = read_header(reader)
+    except Broken as problem:
+        return _nothing(data, f"{problem.reason}; without its header no row can be told")
+    if codes & _DAMAGED:
+        return _plan_salvage(data, checked, codes, out)
+    if any(fault.code == "renamed" and fault.file is None for fault in checked.faults):
+        return _plan_rename(data, header, out)
+    if codes & _INDEX or "renamed" in codes:
+        return _plan_index(data, header, out)
+    return _nothing(data, "nothing of it can be repaired")
+
+
+def rebuild_index(data: str, target: str) -> None:
+    """Make the index of a data file again from its rows, whatever stands in its place going to the trash.
+
+    Raises:
+        Refused: the rows can't all be found, or the place is taken by something that is no file.
+        OSError, sqlite3.Error: the disk is full, or fails.
+    """
+    with reading.opened(data) as reader:
+        header = true_layout(reader, read_header(reader))
+        name = header.shard_addresses[header.shard_id] if header.shard_addresses else os.path.basename(data)
+        with beside(target) as temporary:
+            write_index(temporary, name, header, _places(reader, header))
+            _publish(temporary, target, data, "the index is made again")
+
+
+def _nothing(path: str, reason: str) -> Repair:
+    return Repair(Plan((), (f"{path}: {reason}",)))
+
+
+def _is_index(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(16) == indexes.MAGIC
+
+
+def _plan_index(data: str, header: Header, out: str | None) -> Repair:
+    target = out or data + ".db"
+    detail = f"the index of {os.path.basename(data)} again, from its {header.rows} rows"
+    action = Action("rebuild-index", target, path_identity(data), 0, printable(detail, 300))
+    return Repair(Plan((action,)), {"rebuild-index": _guarded(data, lambda: rebuild_index(data, target))})
+
+
+def _plan_rename(data: str, header: Header, out: str | None) -> Repair:
+    if out is not None:
+        return _nothing(data, "names are put right in place: --output is for rows that are saved")
+    addresses = _new_addresses(data, header)
+    if addresses is None:
+        old = header.shard_addresses[header.shard_id]
+        return _nothing(data, f"its shards have other names: give it its old name {printable(old, 200)} back")
+    size = os.path.getsize(data)
+    detail = f"with its new name in header and index, by a copy of {size} bytes; the old one goes to the trash"
+    action = Action("rename-inside", data, path_identity(data), 0, detail)
+    new = msgspec.structs.replace(header, shard_addresses=addresses)
+    return Repair(Plan((action,)), {"rename-inside": _guarded(data, lambda: _rename_inside(data, new))})
+
+
+def _new_addresses(data: str, header: Header) -> tuple[str, ...] | None:
+    """The names of all shards after a rename; None where the others were not renamed alike."""
+    own, old = os.path.basename(data), header.shard_addresses[header.shard_id]
+    if len(header.shard_addresses) == 1:
+        return (own,)
+    same = next((n for n, (a, b) in enumerate(zip(own[::-1], old[::-1], strict=False)) if a != b), len(own))
+    before, after = old[: len(old) - same], own[: len(own) - same]
+    names = tuple(after + name[len(before) :] if name.startswith(before) else name for name in header.shard_addresses)
+    folder = os.path.dirname(data)
+    here = all(os.path.isfile(os.path.join(folder, name)) for name in names)
+    return names if here and names[header.shard_id] == own and len(set(names)) == len(names) else None
+
+
+def _rename_inside(data: str, header: Header) -> None:
+    with beside(data) as temporary:
+        shutil.copyfile(data, temporary)
+        shutil.copystat(data, temporary)
+        os.chmod(temporary, 0o600)
+        with open(temporary, "r+b") as file:
+            file.write(encode(header))
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, os.stat(data).st_mode & 0o777)
+        with reading.opened(temporary) as reader, beside(data + ".db") as index:
+            write_index(index, os.path.basename(data), header, _places(reader, header))
+            operation = new_operation()
+            _publish(temporary, data, data, "its new name is written into it", operation)
+            _publish(index, data + ".db", data, "its new name is written into it", operation)
+
+
+def _plan_salvage(data: str, checked: Checked, codes: set[str], out: str | None) -> Repair:
+    target = out or data + ENDING
+    with reading.opened(data) as reader:
+        header = true_layout(reader, read_header(reader))
+        chosen = _Chosen(reader, header, None if codes & _INDEX else data + ".db")
+        kept = sum(1 for _ in chosen.rows())
+    if not kept:
+        return _nothing(data, "no row of it is whole")
+    lost = header.rows - kept
+    detail = f"{kept} of {header.rows} rows of {os.path.basename(data)}, with a new index"
+    warnings = [] if not lost else [f"{lost} rows are lost: {_ranges(chosen.lost)}"]
+    if len(header.shard_addresses) > 1:
+        warnings.append("it was one of several shards; the new file stands alone: read both by a list of files")
+    action = Action("save-rows", target, path_identity(data), 0, printable(detail, 300))
+    index = chosen.index
+
+    def save() -> None:
+        with reading.opened(data) as source:
+            again = _Chosen(source, header, index)
+            _save(data, target, header, ((raw, blob) for _, raw, blob in again.rows()))
+
+    return _if_free(data, target, Repair(Plan((action,), tuple(warnings)), {"save-rows": _guarded(data, save)}))
+
+
+def _plan_uncommitted(data: str, out: str | None) -> Repair:
+    target = out or data + ENDING
+    with reading.opened(data) as reader:
+        found = uncommitted.survey(reader, Watch())
+        if found is None or not found.rows:
+            return _nothing(data, "no row with both of its parts can be found in it")
+        header, origin = uncommitted.columns(data, reader, found)
+    detail = f"{found.rows} rows that were written before {os.path.basename(data)} was interrupted"
+    action = Action("save-rows", target, path_identity(data), 0, printable(detail, 300))
+    warnings = (printable(f"{origin}; header of {found.header_size} and pages of {found.page_size} bytes", 300),)
+
+    def save() -> None:
+        with reading.opened(data) as source:
+            _save(data, target, header, uncommitted.rows(source, found))
+
+    return _if_free(data, target, Repair(Plan((action,), warnings), {"save-rows": _guarded(data, save)}))
+
+
+def _if_free(data: str, target: str, repair: Repair) -> Repair:
+    taken = next((name for name in (target, target + ".db") if os.path.lexists(name)), None)
+    return repair if taken is None else _nothing(data, f"{taken} is there already: move it away, or name another")
+
+
+def _save(data: str, target: str, header: Header, rows: Iterator[tuple[bytes, bytes]]) -> None:
+    """Write rows as a data file of its own, with its index."""
+    name = os.path.basename(target)
+    alone = msgspec.structs.replace(header, shard_addresses=(name,), shard_id=0, compression_size=0)
+    with beside(target) as temporary, beside(target + ".db") as index:
+        with open(temporary, "r+b") as file:
+            writer = DataWriter(file.fileno(), alone)
+            for raw, blob in rows:
+                writer.add(raw, blob)
+            written = writer.finish()
+        with reading.opened(temporary) as reader:
+            write_index(index, name, written, _places(reader, written))
+        mode = os.stat(data).st_mode & 0o777
+        for new, place in ((temporary, target), (index, target + ".db")):
+            os.chmod(new, mode)
+            _rename_to_free(new, place)
+
+
+def _publish(new: str, target: str, like: str, why: str, operation: str | None = None) -> None:
+    """Put a finished file in its place; what is there goes to the trash."""
+    os.chmod(new, os.stat(like).st_mode & 0o777)
+    if os.path.lexists(target):
+        put_in_place(new, target, why=why, operation=operation)
+    else:
+        _rename_to_free(new, target)
+
+
+def _rename_to_free(new: str, target: str) -> None:
+    place = real_place(target)
+    with folder_at(os.path.dirname(place)) as folder:
+        rename_new(folder, os.path.basename(new), folder, os.path.basename(place))
+
+
+def _guarded(data: str, work: Callable[[], None]) -> Callable[[Action], str]:
+    """A doer: works only while the data file is the one that was checked, and says in words what went wrong."""
+
+    def do(action: Action) -> str:
+        if path_identity(data) != action.identity:
+            return "another file has taken its place"
+        try:
+            work()
+        except (Refused, ValueError, Broken) as problem:
+            return str(problem)
+        except sqlite3.Error as problem:
+            return f"the index could not be written: {problem}"
+        return ""
+
+    return do
+
+
+def _places(reader: Reader, header: Header) -> Iterator[tuple[Sequence[int], Sequence[Any]]]:
+    """The rows of an index for a data file that is whole.
+
+    Raises:
+        Refused: it is not.
+    """
+    decode, raws = raw_decoder(header), reader.twin()
+    indexed = indexed_places(header)
+    for group in groups(header):
+        parts = [rows_of(source, part, group.rows) for source, part in ((raws, group.raw), (reader, group.blob))]
+        if not all(part.whole for part in parts):
+            raise Refused(f"rows from {group.first} on are damaged")
+        for number, (raw, blob) in enumerate(zip(parts[0].spans, parts[1].spans, strict=True)):
+            assert raw is not None and blob is not None
+            values = decode(raws.view(group.raw.base + raw[0], raw[1] - raw[0])[8:])
+            place = (group.first + number, group.raw.page, *raw, group.id, group.blob.page, *blob)
+            yield place, [values[index] for index in indexed]
+
+
+@dataclass(slots=True)
+class _Chosen:
+    """The rows of a damaged file that are whole.
+
+    ``index`` is used for places that damaged lengths hide, once a check has found it sound; ``lost`` are the others.
+    """
+
+    reader: Reader
+    header: Header
+    index: str | None
+    lost: list[int] = field(default_factory=list)
+
+    def rows(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Number, raw and blob part of each; forgets the lost ones of the last time."""
+        self.lost = []
+        if self.index is not None:
+            try:
+                with indexes.opened(self.index) as index:
+                    yield from self._rows(Stream(index, self.header))
+                return
+            except (BadIndex, OSError):
+                self.index = None
+        self.lost = []
+        yield from self._rows(None)
+
+    def _rows(self, stream: Stream | None) -> Iterator[tuple[int, bytes, bytes]]:
+        decode, check = raw_decoder(self.header), blob_checker(self.header)
+        raws = self.reader.twin()
+        indexed = indexed_places(self.header)
+        for group in groups(self.header):
+            placed = None if stream is None else stream.take(group.first, group.rows)
+            raw_spans = self._spans(raws, group, group.raw, None if placed is None else placed_by(placed, "raw"))
+            blob_spans = self._spans(
+                self.reader, group, group.blob, None if placed is None else placed_by(placed, "blob")
+            )
+            for number, (raw_span, blob_span) in enumerate(zip(raw_spans, blob_spans, strict=True)):
+                try:
+                    raw, blob = _part(raws, group.raw, raw_span), _part(self.reader, group.blob, blob_span)
+                    values = decode(memoryview(raw))
+                    if check is not None:
+                        check(memoryview(blob))
+                    _agree(values, indexed, None if placed is None else placed[number])
+                except BadRow:
+                    self.lost.append(group.first + number)
+                    continue
+                yield group.first + number, raw, blob
+
+    def _spans(
+        self, reader: Reader, group: Group, segment: Segment, index: Sequence[IndexRow | None] | None, part: str
+    ) -> Sequence[Span | None]:
+        own = rows_of(reader, segment, group.rows)
+        if own.whole or index is None:
+            return own.spans
+        return spans_by(placed_by(index, part), segment) or own.spans
+
+
+def _part(reader: Reader, segment: Segment, span: Span | None) -> bytes:
+    """A part of a row without its length, if that is what it should be.
+
+    Raises:
+        BadRow: it is not.
+    """
+    if span is None:
+        raise BadRow("it can't be found")
+    data = bytes(reader.view(segment.base + span[0], span[1] - span[0]))
+    if len(data) != span[1] - span[0] or int.from_bytes(data[:8], "little") != len(data) - 8:
+        raise BadRow("its length is damaged")
+    return data[8:]
+
+
+def _agree(values: Sequence[Any], indexed: Sequence[int], row: IndexRow | None) -> None:
+    """See that a row has the values that a sound index has for it.
+
+    Raises:
+        BadRow: it has others.
+    """
+    if row is not None and row.values != tuple(stored(values[place]) for place in indexed):
+        raise BadRow("its values are not those of the index")
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """``3, 7-9``, at most twenty of them."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    words = [str(first) if first == last else f"{first}-{last}" for first, last in runs[:20]]
+    return ", ".join(words) + (f" and {len(runs) - 20} more ranges" if len(runs) > 20 else "")
