@@ -54,7 +54,7 @@ def test_each_kind_of_use_is_seen_and_named(tmp_path: Path) -> None:
         }
         assert other not in {pid for pid, _ in uses(folder / "inner", seen)}
         assert uses(tmp_path / "cac", seen) == {(compiles, "MS_COMPILER_CACHE_PATH")}
-        assert [str(one) for one in seen.of(str(folder / "inner" / "file"))][0].startswith("process ")
+        assert next(map(str, seen.of(str(folder / "inner" / "file")))).startswith("process ")
     assert uses(folder) == set()
 
 

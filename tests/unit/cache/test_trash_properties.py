@@ -67,7 +67,7 @@ def picture(folder: Path) -> dict[str, tuple[object, ...]]:
 
 
 def inodes(folder: Path) -> set[int]:
-    return {os.lstat(os.path.join(base, name)).st_ino for base, *names in os.walk(folder) for name in sum(names, [])}
+    return {os.lstat(os.path.join(base, name)).st_ino for base, one, two in os.walk(folder) for name in one + two}
 
 
 def change(path: Path, how: str, root: Path, outside: Path, attic: Path) -> None:
