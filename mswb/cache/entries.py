@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mswb.cache.filecache.find import glance, name_of
 from mswb.files.items import Item
 from mswb.findings import Finding
 
@@ -70,14 +71,18 @@ class Entry:
 
 def from_item(item: Item) -> Entry:
     """The entry for what an inventory found by a glance."""
+    seen = glance(item.path) if item.kind == "file-cache" else None
     return Entry(
         item.path,
         item.kind,
+        name_of(item.path) if seen else None,
         status=item.status or UNVERIFIED,
         size_bytes=item.size_bytes,
         disk_bytes=item.disk_bytes,
         modified=item.modified,
+        records=seen.records if seen else None,
         detail=item.detail,
+        more=seen.more if seen else {},
     )
 
 

@@ -14,10 +14,12 @@ from mswb.cache.compile import sniff as compiled
 from mswb.cache.data import arrays
 from mswb.cache.data.mindrecord import sniff as mindrecord
 from mswb.cache.data.tfrecord import sniff as tfrecord
+from mswb.cache.filecache import find as filecache
 from mswb.files.items import FileFacts, Guess, Item
 from mswb.files.peek import Peek, compression, unpacked
 
 KINDS: Mapping[str, str] = {
+    "file-cache": "File cache",
     "tfrecord": "TFRecord",
     "mindrecord": "MindRecord",
     "mindrecord-index": "MindRecord index",
@@ -97,8 +99,8 @@ def sniff_file(peek: Peek) -> Guess | None:
 
 
 def sniff_folder(path: str, names: Sequence[str]) -> Guess | None:
-    """What a folder is as a whole, by its name and the names in it; see :mod:`mswb.cache.leftovers`."""
-    return leftovers.sniff_folder(path, names)
+    """What a folder is as a whole: a file cache, or by its name and the names in it (:mod:`mswb.cache.leftovers`)."""
+    return filecache.sniff_folder(path, names) or leftovers.sniff_folder(path, names)
 
 
 def join(items: Sequence[Item], files: Mapping[str, FileFacts]) -> list[Item]:

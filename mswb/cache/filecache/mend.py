@@ -1,0 +1,257 @@
+"""Mending a file cache: a new folder with every sample that is whole takes the place of the old one.
+
+Sound shards are linked into it, damaged ones copied record by record, an unfinished one is sealed. The folders change
+places in one step, so a process that trains meanwhile sees the old cache or the new one; the old one goes to the trash.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mswb.cache.check import Checked, Fault
+from mswb.cache.filecache.find import LOCK, is_written, name_of
+from mswb.cache.filecache.verify import fallback_of, open_manifest
+from mswb.cache.filecache.walk import Fallback, Shard, open_shards, records
+from mswb.cache.repair import Repair
+from mswb.cache.trash import Refused, put_in_place
+from mswb.files.safety import printable
+from mswb.inside.store.layout import (
+    RECORD_HEADER,
+    ROW,
+    IndexHeader,
+    index_path,
+    pack_index_header,
+    pack_record_header,
+    pack_shard_header,
+    record_size,
+    seed_of,
+    shard_path,
+)
+from mswb.inside.store.manifest import Manifest, manifest_path, write_manifest
+from mswb.inside.store.scan import BLOCK, Seen
+from mswb.inside.store.writer import seal_index, sync_folder
+from mswb.plan import Action, Plan, path_identity
+
+REBUILD, REBUILD_TO = "rebuild-cache", "write-cache"
+_NOT_MENDED = frozenset({"stale-source", "stale-code", "count-mismatch", "version-mismatch", "lock-unsafe", "empty"})
+"""Statuses that no repair changes: the cache must be made again, or used elsewhere."""
+_WHY = "mswb cache repair"
+
+
+def plan_repair(path: str, checked: Checked, out: str | None) -> Repair:
+    """How a cache is mended, a :data:`mswb.cache.repair.Repairer`; with ``out`` the old folder stays as it is."""
+    path = os.path.abspath(path)
+    refusal = _refusal(path, checked, out)
+    if refusal:
+        return Repair(Plan((), (refusal,)))
+    kept, all_ = checked.intact_records or 0, checked.records or 0
+    detail = f"keeps {kept} of {all_} samples" + ("" if kept == all_ else f"; {all_ - kept} damaged ones are left out")
+    if out is None:
+        action = Action(REBUILD, path, path_identity(path), 0, f"{detail}; the old folder goes to the trash")
+        return Repair(Plan((action,)), {REBUILD: _rebuild})
+    action = Action(REBUILD_TO, path, path_identity(path), 0, f"{detail}; written to {out}")
+    return Repair(Plan((action,)), {REBUILD_TO: lambda one: _rebuild_to(one, out)})
+
+
+def _refusal(path: str, checked: Checked, out: str | None) -> str:
+    shown = printable(path)
+    if checked.status == "building" or is_written(path):
+        return f"{shown}: a process is writing it; stop that first"
+    if out is not None:
+        return f"{printable(out)}: there is something already" if os.path.lexists(out) else ""
+    if not any(_is_mended(path, fault) for fault in checked.faults):
+        wrong = ", ".join(sorted({fault.code for fault in checked.faults}))
+        return (
+            f"{shown}: nothing that a repair could change ({wrong})" if wrong else f"{shown}: nothing is wrong with it"
+        )
+    if not checked.intact_records:
+        return f"{shown}: no sample in it is whole; mswb cache clean --path {shown}"
+    if os.path.islink(path):
+        return f"{shown}: it is a link; name the folder itself"
+    return ""
+
+
+def _is_mended(path: str, fault: Fault) -> bool:
+    """Faults of the folder as a whole stay, but for a shard that was not finished."""
+    return fault.code == "interrupted" or (fault.code not in _NOT_MENDED and fault.file != path)
+
+
+def _rebuild(action: Action) -> str:
+    """Mend in place: a new folder beside the old one, then both change places."""
+    path = action.target
+    reason = _changed(action)
+    if reason:
+        return reason
+    home, name = os.path.split(path)
+    with _temporary(os.path.join(home, f".{name}.{os.urandom(4).hex()}.new")) as new:
+        write_sound(path, new)
+        if is_written(path):
+            return "a process began to write it meanwhile"
+        try:
+            put_in_place(new, path, why=_WHY, identity=action.identity)
+        except Refused as problem:
+            return str(problem)
+    return ""
+
+
+def _rebuild_to(action: Action, out: str) -> str:
+    reason = _changed(action)
+    if reason:
+        return reason
+    if os.path.lexists(out):
+        return "there is something already where it should go"
+    out = os.path.abspath(out)
+    with _temporary(f"{out}.{os.urandom(4).hex()}.new") as new:
+        write_sound(action.target, new)
+        os.rename(new, out)
+    return ""
+
+
+def _changed(action: Action) -> str:
+    try:
+        if path_identity(action.target) != action.identity:
+            return "another folder has taken its place"
+    except OSError:
+        return "it is gone already"
+    return "a process is writing it" if is_written(action.target) else ""
+
+
+@contextmanager
+def _temporary(path: str) -> Iterator[str]:
+    """A new folder that goes again unless it was renamed or moved by the end."""
+    os.mkdir(path, 0o700)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def write_sound(path: str, new: str) -> int:
+    """Write every sample of a cache that is whole into the folder ``new``; returns how many.
+
+    Raises:
+        OSError: the disk is full or fails.
+    """
+    os.chmod(new, stat.S_IMODE(os.stat(path).st_mode))
+    manifest, _ = open_manifest(path)
+    fallback = fallback_of(path, manifest)
+    kept = 0
+    for shard in open_shards(path, fallback, written=False):
+        if shard.header is not None:
+            kept += _sound_shard(shard, new)
+    _beside(path, new)
+    if manifest is None and fallback is not None:
+        manifest = Manifest(name_of(path), fallback.key, schema=fallback.columns)
+    if manifest is not None:
+        write_manifest(new, _mended(manifest, fallback, kept))
+    sync_folder(new)
+    return kept
+
+
+def _mended(manifest: Manifest, fallback: Fallback | None, kept: int) -> Manifest:
+    """The manifest of what was kept. Without a count the next training fills in what was left out."""
+    complete = manifest.num_samples is None or manifest.num_samples == kept
+    return replace(
+        manifest,
+        schema=manifest.schema or (fallback.columns if fallback else ()),
+        num_samples=manifest.num_samples if complete else None,
+        writers=[*manifest.writers, {"repaired": time.time(), "pid": os.getpid(), "records": kept}],
+    )
+
+
+def _sound_shard(shard: Shard, new: str) -> int:
+    """Link a shard that is whole, or copy what is whole of it."""
+    seen = list(records(shard, lambda: False, lambda offset: None))
+    whole = [one for one in seen if one.intact and one.length >= 0]
+    if not whole:
+        return 0
+    is_sound = not shard.is_part and not shard.faults and not any(one.reason for one in seen)
+    if is_sound and shard.rows is not None and len(shard.rows) == len(seen):
+        _link(shard.path, shard_path(new, shard.number))
+        _link(shard.index, index_path(new, shard.number))
+        return len(whole)
+    _copy(shard, whole, new)
+    return len(whole)
+
+
+def _link(source: str, target: str) -> None:
+    """The same file under another name: sealed files never change. A copy where there are no links."""
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+@dataclass
+class _Copy:
+    """A shard that is being written, with the rows of its index."""
+
+    descriptor: int
+    at: int
+    rows: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    def write(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            done = os.pwrite(self.descriptor, left, self.at)
+            left, self.at = left[done:], self.at + done
+
+
+def _copy(shard: Shard, whole: list[Seen], new: str) -> None:
+    header = shard.header
+    assert header is not None
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    data = os.open(shard_path(new, shard.number), flags, 0o666)
+    index = os.open(index_path(new, shard.number), flags, 0o666)
+    try:
+        copy = _Copy(data, 0)
+        copy.write(pack_shard_header(header.columns, header.key, header.hash_name, shard.number))
+        start = copy.at
+        for one in whole:
+            _copy_record(shard, one, copy)
+        rows = _Copy(index, 0)
+        rows.write(pack_index_header(IndexHeader(shard.number, header.hash_name, data_start=start)))
+        rows.write(np.array(copy.rows, dtype=ROW).tobytes())
+        seal_index(index, shard.number, header.hash_name, copy.at, start)
+        for descriptor in (data, index):
+            os.fchmod(descriptor, os.fstat(descriptor).st_mode & 0o444)
+            os.fsync(descriptor)
+    finally:
+        os.close(data)
+        os.close(index)
+
+
+def _copy_record(shard: Shard, one: Seen, copy: _Copy) -> None:
+    header = shard.header
+    assert header is not None
+    copy.rows.append((copy.at, one.length, one.sample_id, one.digest))
+    seed = seed_of(header.key, shard.number)
+    copy.write(pack_record_header(one.sample_id, one.length, one.digest, seed))
+    at, end = one.offset + RECORD_HEADER, one.offset + RECORD_HEADER + one.length
+    while at < end:
+        piece = os.pread(shard.descriptor, min(BLOCK, end - at), at)
+        if not piece:
+            raise OSError(0, "it was cut while it was copied", shard.path)
+        copy.write(piece)
+        at += len(piece)
+    copy.write(bytes(record_size(one.length) - RECORD_HEADER - one.length))
+
+
+def _beside(path: str, new: str) -> None:
+    """What else lies in the folder (counts, the list of the source), without locks and temporary files."""
+    left_out = {LOCK, os.path.basename(manifest_path(path))}
+    with os.scandir(path) as entries:
+        for entry in entries:
+            name = entry.name
+            if name in left_out or name.startswith(".") or not entry.is_file(follow_symlinks=False):
+                continue
+            if not name.endswith((".shard", ".shard.part", ".idx", ".idx.part")):
+                shutil.copy2(entry.path, os.path.join(new, name), follow_symlinks=False)
