@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mswb.cache.filecache.find import glance, name_of
+from mswb.cache.filecache.folders import glance, name_of
 from mswb.files.items import Item
 from mswb.findings import Finding
 

@@ -14,7 +14,7 @@ from mswb.cache.compile import sniff as compiled
 from mswb.cache.data import arrays
 from mswb.cache.data.mindrecord import sniff as mindrecord
 from mswb.cache.data.tfrecord import sniff as tfrecord
-from mswb.cache.filecache import find as filecache
+from mswb.cache.filecache import folders as filecache
 from mswb.files.items import FileFacts, Guess, Item
 from mswb.files.peek import Peek, compression, unpacked
 

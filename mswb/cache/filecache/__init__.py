@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mswb.cache.filecache.find import find
+from mswb.cache.filecache.folders import find
 
 if TYPE_CHECKING:
     from mswb.cache.check import Checked, Options, Watch

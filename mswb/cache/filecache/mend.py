@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mswb.cache.check import Checked, Fault
-from mswb.cache.filecache.find import LOCK, is_written, name_of
+from mswb.cache.filecache.folders import LOCK, is_written, name_of
 from mswb.cache.filecache.verify import fallback_of, open_manifest
 from mswb.cache.filecache.walk import Fallback, Shard, open_shards, records
 from mswb.cache.repair import Repair

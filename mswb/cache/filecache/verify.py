@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mswb.cache.check import MAX_FAULTS, Checked, Fault, Options, Watch
-from mswb.cache.filecache.find import LOCK, is_written
+from mswb.cache.filecache.folders import LOCK, is_written
 from mswb.cache.filecache.walk import Fallback, Shard, open_shards, records
 from mswb.files.safety import printable
 from mswb.findings import load_catalogue

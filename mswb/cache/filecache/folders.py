@@ -107,8 +107,8 @@ def glance(path: str) -> Glance:
     more: dict[str, Any] = {"key": printable(key, 80) if isinstance(key, str) else None}
     mean = loads.get("mean") if isinstance(loads, dict) else None
     more["avg_load_time_ms"] = mean if isinstance(mean, (int, float)) else None
-    counted = isinstance(hits, int) and isinstance(misses, int) and hits + misses > 0
-    more["hit_rate"] = round(hits / (hits + misses), 4) if counted else None
+    both = hits + misses if isinstance(hits, int) and isinstance(misses, int) else 0
+    more["hit_rate"] = round(hits / both, 4) if isinstance(hits, int) and both > 0 else None
     for name, source in (("num_samples", manifest), ("created", manifest), ("last_used", stats)):
         value = source.get(name)
         more[name] = value if isinstance(value, (int, float)) else None
