@@ -115,7 +115,8 @@ def _first(peek: Peek) -> Guess | None:
 
 def _by_name(peek: Peek) -> Guess | None:
     """A file that is called a data file but doesn't look like it: the name is why it is listed at all."""
-    expected = _BY_NAME.get(os.path.splitext(peek.lower)[1])
+    ending = ".mindrecord" if mindrecord.NAMED.search(peek.lower) else os.path.splitext(peek.lower)[1]
+    expected = _BY_NAME.get(ending)
     if expected is None:
         return _other(peek)
     kind, status = expected

@@ -39,7 +39,7 @@ def test_index_of_another_name(pair: Path) -> None:
     (pair / "good.mindrecord.db").rename(pair / "x.mindrecord.db")
     items = items_of(pair)
     assert items["good.mindrecord"].status == "index-missing"
-    assert items["x.mindrecord.db"].status == "index-foreign"
+    assert items["x.mindrecord.db"].status == "orphan"
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 600])
@@ -58,7 +58,7 @@ def test_index_that_is_cut(pair: Path) -> None:
 def test_index_alone(pair: Path) -> None:
     (pair / "good.mindrecord").unlink()
     item = items_of(pair)["good.mindrecord.db"]
-    assert (item.kind, item.status) == ("mindrecord-index", "index-foreign") and "good.mindrecord, which" in item.detail
+    assert (item.kind, item.status) == ("mindrecord-index", "orphan") and "good.mindrecord, which" in item.detail
 
 
 def test_compile_cache_in_any_folder(tmp_path: Path) -> None:

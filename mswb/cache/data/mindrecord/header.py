@@ -169,8 +169,31 @@ def read_header(reader: Reader) -> Header:
     body = reader.view(8, length) if length <= MAX_HEADER - 8 else memoryview(b"")
     if len(body) < length:
         raise _short(start, length, reader.size)
-    header = _decoded(bytes(body))
-    for reason in _contradictions(header, length):
+    return _judged(bytes(body))
+
+
+def text_of(reader: Reader) -> bytes:
+    """The text of a header whose length is damaged: it ends at the first NUL."""
+    size = 1 << 16
+    while True:
+        text, end, _ = bytes(reader.view(8, size)).partition(b"\0")
+        if end or len(text) < size or size >= MAX_HEADER:
+            return text
+        size *= 16
+
+
+def read_unmeasured(reader: Reader) -> Header:
+    """The header by its text alone, whatever the length before it says.
+
+    Raises:
+        Broken: it can't be read so either.
+    """
+    return _judged(text_of(reader))
+
+
+def _judged(body: bytes) -> Header:
+    header = _decoded(body)
+    for reason in _contradictions(header, len(body)):
         raise Broken("corrupted", f"the header contradicts itself: {reason}")
     return header
 

@@ -9,7 +9,6 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -17,12 +16,11 @@ import msgspec
 from mswb.cache.check import Checked, Watch
 from mswb.cache.data.mindrecord import index as indexes
 from mswb.cache.data.mindrecord import reading, uncommitted
-from mswb.cache.data.mindrecord.blobs import BadRow, blob_checker, indexed_places, raw_decoder
-from mswb.cache.data.mindrecord.header import Broken, Group, Header, Segment, encode, groups, read_header
-from mswb.cache.data.mindrecord.index import BadIndex, IndexRow, stored
+from mswb.cache.data.mindrecord.blobs import indexed_places, raw_decoder
+from mswb.cache.data.mindrecord.chosen import Chosen
+from mswb.cache.data.mindrecord.header import Broken, Header, encode, groups, read_header, read_unmeasured, text_of
 from mswb.cache.data.mindrecord.layout import true_layout
 from mswb.cache.data.mindrecord.reading import Reader
-from mswb.cache.data.mindrecord.rowcheck import Span, Stream, placed_by, spans_by
 from mswb.cache.data.mindrecord.walk import rows_of
 from mswb.cache.data.mindrecord.writer import DataWriter, beside, write_index
 from mswb.cache.repair import Repair
@@ -61,15 +59,13 @@ def plan(path: str, checked: Checked, out: str | None) -> Repair:
     if checked.status in _HOPELESS and not codes & (_DAMAGED | _INDEX | {"renamed"}):
         return _nothing(path, _HOPELESS[checked.status])
     data = path.removesuffix(".db") if _is_index(path) else path
-    try:
-        if checked.status == "interrupted":
-            return _plan_uncommitted(data, out)
-        with reading.opened(data) as reader:
+    with reading.opened(data) as reader:
+        try:
             header = read_header(reader)
-    except Broken as problem:
-        return _nothing(data, f"{problem.reason}; without its header no row can be told")
+        except Broken:
+            return _plan_without_header(data, reader, out)
     if codes & _DAMAGED:
-        return _plan_salvage(data, checked, codes, out)
+        return _plan_salvage(data, header, None if codes & _INDEX else data + ".db", out)
     if any(fault.code == "renamed" and fault.file is None for fault in checked.faults):
         return _plan_rename(data, header, out)
     if codes & _INDEX or "renamed" in codes:
@@ -152,38 +148,47 @@ def _rename_inside(data: str, header: Header) -> None:
             _publish(index, data + ".db", data, "its new name is written into it", operation)
 
 
-def _plan_salvage(data: str, checked: Checked, codes: set[str], out: str | None) -> Repair:
+def _plan_without_header(data: str, reader: Reader, out: str | None) -> Repair:
+    """Save the rows by a header whose length alone is damaged, else as those of a file that was never committed."""
+    try:
+        return _plan_salvage(data, read_unmeasured(reader), None, out)
+    except Broken:
+        return _plan_uncommitted(data, 8 + len(text_of(reader)), out)
+
+
+def _plan_salvage(data: str, told: Header, index: str | None, out: str | None) -> Repair:
     target = out or data + ENDING
     with reading.opened(data) as reader:
-        header = true_layout(reader, read_header(reader))
-        chosen = _Chosen(reader, header, None if codes & _INDEX else data + ".db")
+        header = true_layout(reader, told)
+        chosen = Chosen(reader, header, index)
         kept = sum(1 for _ in chosen.rows())
     if not kept:
         return _nothing(data, "no row of it is whole")
     lost = header.rows - kept
     detail = f"{kept} of {header.rows} rows of {os.path.basename(data)}, with a new index"
     warnings = [] if not lost else [f"{lost} rows are lost: {_ranges(chosen.lost)}"]
+    if chosen.restored:
+        warnings.append(f"{chosen.restored} rows get their columns from the index: their own are gone")
     if len(header.shard_addresses) > 1:
         warnings.append("it was one of several shards; the new file stands alone: read both by a list of files")
     action = Action("save-rows", target, path_identity(data), 0, printable(detail, 300))
-    index = chosen.index
 
     def save() -> None:
         with reading.opened(data) as source:
-            again = _Chosen(source, header, index)
+            again = Chosen(source, header, index)
             _save(data, target, header, ((raw, blob) for _, raw, blob in again.rows()))
 
     return _if_free(data, target, Repair(Plan((action,), tuple(warnings)), {"save-rows": _guarded(data, save)}))
 
 
-def _plan_uncommitted(data: str, out: str | None) -> Repair:
+def _plan_uncommitted(data: str, begin: int, out: str | None) -> Repair:
     target = out or data + ENDING
     with reading.opened(data) as reader:
-        found = uncommitted.survey(reader, Watch())
+        found = uncommitted.survey(reader, Watch(), begin)
         if found is None or not found.rows:
             return _nothing(data, "no row with both of its parts can be found in it")
         header, origin = uncommitted.columns(data, reader, found)
-    detail = f"{found.rows} rows that were written before {os.path.basename(data)} was interrupted"
+    detail = f"the {found.rows} rows that {os.path.basename(data)} holds, found without its header"
     action = Action("save-rows", target, path_identity(data), 0, printable(detail, 300))
     warnings = (printable(f"{origin}; header of {found.header_size} and pages of {found.page_size} bytes", 300),)
 
@@ -266,86 +271,6 @@ def _places(reader: Reader, header: Header) -> Iterator[tuple[Sequence[int], Seq
             values = decode(raws.view(group.raw.base + raw[0], raw[1] - raw[0])[8:])
             place = (group.first + number, group.raw.page, *raw, group.id, group.blob.page, *blob)
             yield place, [values[index] for index in indexed]
-
-
-@dataclass(slots=True)
-class _Chosen:
-    """The rows of a damaged file that are whole.
-
-    ``index`` is used for places that damaged lengths hide, once a check has found it sound; ``lost`` are the others.
-    """
-
-    reader: Reader
-    header: Header
-    index: str | None
-    lost: list[int] = field(default_factory=list)
-
-    def rows(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Number, raw and blob part of each; forgets the lost ones of the last time."""
-        self.lost = []
-        if self.index is not None:
-            try:
-                with indexes.opened(self.index) as index:
-                    yield from self._rows(Stream(index, self.header))
-                return
-            except (BadIndex, OSError):
-                self.index = None
-        self.lost = []
-        yield from self._rows(None)
-
-    def _rows(self, stream: Stream | None) -> Iterator[tuple[int, bytes, bytes]]:
-        decode, check = raw_decoder(self.header), blob_checker(self.header)
-        raws = self.reader.twin()
-        indexed = indexed_places(self.header)
-        for group in groups(self.header):
-            placed = None if stream is None else stream.take(group.first, group.rows)
-            raw_spans = self._spans(raws, group, group.raw, None if placed is None else placed_by(placed, "raw"))
-            blob_spans = self._spans(
-                self.reader, group, group.blob, None if placed is None else placed_by(placed, "blob")
-            )
-            for number, (raw_span, blob_span) in enumerate(zip(raw_spans, blob_spans, strict=True)):
-                try:
-                    raw, blob = _part(raws, group.raw, raw_span), _part(self.reader, group.blob, blob_span)
-                    values = decode(memoryview(raw))
-                    if check is not None:
-                        check(memoryview(blob))
-                    _agree(values, indexed, None if placed is None else placed[number])
-                except BadRow:
-                    self.lost.append(group.first + number)
-                    continue
-                yield group.first + number, raw, blob
-
-    def _spans(
-        self, reader: Reader, group: Group, segment: Segment, index: Sequence[IndexRow | None] | None, part: str
-    ) -> Sequence[Span | None]:
-        own = rows_of(reader, segment, group.rows)
-        if own.whole or index is None:
-            return own.spans
-        return spans_by(placed_by(index, part), segment) or own.spans
-
-
-def _part(reader: Reader, segment: Segment, span: Span | None) -> bytes:
-    """A part of a row without its length, if that is what it should be.
-
-    Raises:
-        BadRow: it is not.
-    """
-    if span is None:
-        raise BadRow("it can't be found")
-    data = bytes(reader.view(segment.base + span[0], span[1] - span[0]))
-    if len(data) != span[1] - span[0] or int.from_bytes(data[:8], "little") != len(data) - 8:
-        raise BadRow("its length is damaged")
-    return data[8:]
-
-
-def _agree(values: Sequence[Any], indexed: Sequence[int], row: IndexRow | None) -> None:
-    """See that a row has the values that a sound index has for it.
-
-    Raises:
-        BadRow: it has others.
-    """
-    if row is not None and row.values != tuple(stored(values[place]) for place in indexed):
-        raise BadRow("its values are not those of the index")
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -17,6 +17,8 @@ from mswb.files.items import FileFacts, Guess, Item
 from mswb.files.peek import UNKNOWN_SIZE, Peek
 
 VERSION = "3.0"
+NAMED = re.compile(r"\.mindrecord\d*$")
+"""What people call data files, and what MindSpore calls shards: X.mindrecord0, X.mindrecord1 ..."""
 _SQLITE = b"SQLite format 3\0"
 _SHARDS = re.compile(r'"shard_addresses":\[([^\]]*)\]')
 _ENCRYPTED_END = b"ENCRYPT"
@@ -30,7 +32,7 @@ def sniff(peek: Peek) -> Guess | None:
             b'"page_size"' in start or b'"schema"' in start or b'"index_fields"' in start
         ):
             return _by_header(peek, start)
-    if peek.lower.endswith(".mindrecord") and peek.size:
+    if NAMED.search(peek.lower) and peek.size:
         return _by_name(peek)
     return None
 
@@ -183,4 +185,4 @@ def _alone(index: Item, by_path: Mapping[str, Item]) -> Item:
     if data in by_path and by_path[data].kind == "mindrecord":
         return index
     words = f"index of {os.path.basename(data)}, which is not here"
-    return replace(index, detail=words, status="index-foreign")
+    return replace(index, detail=words, status="orphan")

@@ -73,13 +73,16 @@ class Survey:
         )
 
 
-def survey(reader: Reader, watch: Watch) -> Survey | None:
+def survey(reader: Reader, watch: Watch, begin: int = 0) -> Survey | None:
     """What can be found in a file without a header; None when that is nothing.
+
+    Args:
+        begin: where NULs lead up to the first page: behind the text of a header that can't be read.
 
     Raises:
         OSError: it can't be read.
     """
-    first = _first_byte(reader, 0, MAX_HEADER + 8)
+    first = _first_byte(reader, begin, MAX_HEADER + 8)
     if first is None or first < MIN_HEADER:
         return None
     header_size = _aligned(reader, first, MIN_HEADER)

@@ -1,0 +1,116 @@
+"""The rows of a damaged MindRecord that are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from mswb.cache.data.mindrecord import index as indexes
+from mswb.cache.data.mindrecord.blobs import BadRow, blob_checker, indexed_places, raw_decoder, scalar_names
+from mswb.cache.data.mindrecord.header import Group, Header, Segment, groups
+from mswb.cache.data.mindrecord.index import BadIndex, IndexRow, stored
+from mswb.cache.data.mindrecord.reading import Reader
+from mswb.cache.data.mindrecord.rowcheck import Span, Stream, placed_by, spans_by
+from mswb.cache.data.mindrecord.walk import rows_of
+
+
+@dataclass(slots=True)
+class Chosen:
+    """The rows of a damaged file that are whole.
+
+    Attributes:
+        index: an index that a check has found sound: it knows the places that damaged lengths hide, and the columns of
+            rows whose raw page is gone, where all columns are index fields.
+        lost: the numbers of rows that are not whole, once :meth:`rows` has come to its end.
+        restored: how many rows have their columns from the index.
+    """
+
+    reader: Reader
+    header: Header
+    index: str | None
+    lost: list[int] = field(default_factory=list)
+    restored: int = 0
+
+    def rows(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Number, raw and blob part of each; forgets the lost ones of the last time."""
+        self.lost, self.restored = [], 0
+        if self.index is not None:
+            try:
+                with indexes.opened(self.index) as index:
+                    yield from self._rows(Stream(index, self.header))
+                return
+            except (BadIndex, OSError):
+                self.index = None
+        yield from self._rows(None)
+
+    def _rows(self, stream: Stream | None) -> Iterator[tuple[int, bytes, bytes]]:
+        decode, check = raw_decoder(self.header), blob_checker(self.header)
+        raws = self.reader.twin()
+        indexed = indexed_places(self.header)
+        for group in groups(self.header):
+            placed = None if stream is None else stream.take(group.first, group.rows)
+            raw_spans = self._spans(raws, group, group.raw, placed, "raw")
+            blob_spans = self._spans(self.reader, group, group.blob, placed, "blob")
+            for number, (raw_span, blob_span) in enumerate(zip(raw_spans, blob_spans, strict=True)):
+                try:
+                    blob = _part(self.reader, group.blob, blob_span)
+                    raw = self._raw(raws, group.raw, raw_span, None if placed is None else placed[number])
+                    values = decode(memoryview(raw))
+                    if check is not None:
+                        check(memoryview(blob))
+                    _agree(values, indexed, None if placed is None else placed[number])
+                except BadRow:
+                    self.lost.append(group.first + number)
+                    continue
+                yield group.first + number, raw, blob
+
+    def _raw(self, reader: Reader, segment: Segment, span: Span | None, row: IndexRow | None) -> bytes:
+        try:
+            return _part(reader, segment, span)
+        except Gone:
+            if row is None or len(self.header.indexed) != len(scalar_names(self.header)):
+                raise
+        self.restored += 1
+        names = [field.index_field for field in self.header.indexed]
+        return msgspec.msgpack.encode(dict(sorted(zip(names, row.values, strict=True))) or {"id": 0})
+
+    def _spans(
+        self, reader: Reader, group: Group, segment: Segment, index: Sequence[IndexRow | None] | None, part: str
+    ) -> Sequence[Span | None]:
+        own = rows_of(reader, segment, group.rows)
+        if own.whole or index is None:
+            return own.spans
+        return spans_by(placed_by(index, part), segment) or own.spans
+
+
+class Gone(BadRow):
+    """Nothing is left of a part of a row: the file ends before it, or there are only NULs."""
+
+
+def _part(reader: Reader, segment: Segment, span: Span | None) -> bytes:
+    """A part of a row without its length, if that is what it should be.
+
+    Raises:
+        BadRow: it is not; Gone: there is nothing of it.
+    """
+    if span is None:
+        raise Gone("it can't be found")
+    data = bytes(reader.view(segment.base + span[0], span[1] - span[0]))
+    if len(data) != span[1] - span[0] or not data.strip(b"\0"):
+        raise Gone("the file ends before it, or has only NULs here")
+    if int.from_bytes(data[:8], "little") != len(data) - 8:
+        raise BadRow("its length is damaged")
+    return data[8:]
+
+
+def _agree(values: Sequence[Any], indexed: Sequence[int], row: IndexRow | None) -> None:
+    """See that a row has the values that a sound index has for it.
+
+    Raises:
+        BadRow: it has others.
+    """
+    if row is not None and row.values != tuple(stored(values[place]) for place in indexed):
+        raise BadRow("its values are not those of the index")
