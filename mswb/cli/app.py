@@ -37,12 +37,13 @@ COMMANDS = {
     "devices": Entry("mswb.cli.devices:devices", "Show the counters of this host and its devices.", "devices"),
     "explain": Entry("mswb.cli.explain:explain", "Explain a finding code.", "explain"),
     "cache": Entry("mswb.cli.cache:cache", "See, verify, repair and clean caches and data files.", "cache"),
+    "prof": Entry("mswb.cli.prof:prof", "Read profiles: what the device waited for, and which operators.", "profile"),
     "convert": Entry("mswb.cli.convert:convert", "Convert ONNX to MindIR; check and inspect models.", "convert"),
     "shims": Entry("mswb.cli.shims:shims", "Install wrappers, so that typing msrun runs mswb.", "shims"),
     "ui": Entry("mswb.ui.start:ui", "Open the workbench here or on a path.", "ui"),
     "demo": Entry("mswb.cli.demo:demo", "Start a small two-rank run that fails; diagnose it.", "diagnose"),
 }
-ALIASES = {"msrun": "run", "mscache": "cache", "msconvert": "convert"}
+ALIASES = {"msrun": "run", "mscache": "cache", "msprof": "prof", "msconvert": "convert"}
 SCHEMAS = {
     ("convert", "lint"): "convert_lint",
     ("convert", "inspect"): "convert_inspect",
@@ -52,7 +53,6 @@ SCHEMAS = {
     ("cache", "triage"): "cache_triage",
 }
 """The kinds of reports of sub-commands that have one of their own."""
-LATER = {"prof": "profile", "msprof": "profile"}
 
 
 class CommandTable(click.Group):
@@ -155,8 +155,6 @@ def _schema(arguments: Sequence[str]) -> str:
 
 
 def _unknown_command(name: str) -> str:
-    if name in LATER:
-        return f"'{name}': the {LATER[name]} commands are not part of mswb {__version__}"
     from difflib import get_close_matches
 
     near = get_close_matches(name, [*COMMANDS, *ALIASES], n=1)

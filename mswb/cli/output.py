@@ -85,9 +85,11 @@ def emit_error(schema: str, finding: Finding) -> None:
     emit(schema, [finding], **EMPTY.get(schema, {}))
 
 
+_NO_EVENTS = {"read": 0, "kept": 0, "dropped": 0}
 EMPTY: dict[str, dict[str, Any]] = {
     "diagnose": {"verdict": "unknown", "root": 0, "ranks": []},
     "cache": {"entries": []},
+    "profile": {"window_us": 0, "devices": [], "operators": [], "steps": [], "events": _NO_EVENTS},
     "plan": {"actions": [], "warnings": [], "bytes": 0, "applied": False},
     "convert": {"verdict": "refused", "engines": {}, "operators": []},
 }

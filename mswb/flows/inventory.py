@@ -174,6 +174,12 @@ def claimed(here: Listing) -> tuple[Domain, Guess] | None:
     return None
 
 
+def claimed_path(path: str) -> str | None:
+    """The kind that a folder is as a whole; None where it is none."""
+    claim = claimed(listing(path))
+    return claim[1].kind if claim is not None else None
+
+
 @dataclass(slots=True)
 class _Walk:
     """The state of one scan."""

@@ -49,7 +49,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "said"),
     [
         (["dignose", "x"], "did you mean 'diagnose'?"),
-        (["prof", "show"], "not part of mswb"),
+        (["prof", "--model", "train.py"], "does not start profiled runs yet"),
         (["diagnose", "no/such/place"], "no such file or folder: no/such/place"),
         (["diagnose", "--no-such-flag"], "no such option"),
         (["jobs", "show", "nothing"], "nothing"),

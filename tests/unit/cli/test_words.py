@@ -11,13 +11,13 @@ import click
 import pytest
 
 from mswb.cli import output, report
-from mswb.cli.app import ALIASES, COMMANDS, LATER, mswb, run
+from mswb.cli.app import ALIASES, COMMANDS, mswb, run
 from mswb.findings import Where, as_consequence, load_catalogue, make
 from mswb.launch.diagnose import Diagnosis, RankState
 from mswb.launch.flags import FLAGS
 
 COMMAND = re.compile(r"(?<![\w/~.])mswb ([a-z]+)((?: [a-z]+| --?[\w-]+)*)")
-NAMES = {*COMMANDS, *ALIASES, *LATER, *LATER.values()}
+NAMES = {*COMMANDS, *ALIASES}
 """Any other word behind mswb is prose, as in: mswb ended."""
 
 
