@@ -6,6 +6,8 @@ Run by ``site/sitecustomize.py`` at the start of every process, so it imports on
   two differ). Python puts the script's folder in front only after sitecustomize, so an audit hook waits for that.
 * In a rank (MS_ROLE or MSWB_RANK is set, or it is a dry run) SIGRTMIN+5 writes the stacks of all threads to standard
   error, whatever the process is doing.
+* ``mswb.cache`` (and no more of mswb) can be imported where mswb is not installed, and MindSpore's datasets get the
+  method ``cache`` when they are imported.
 """
 
 from __future__ import annotations
@@ -13,9 +15,16 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
 CWD_FIRST = "MSWB_CWD_FIRST"
 STACK_SIGNAL_OFFSET = 5
 """SIGRTMIN + 5: mswb/jobs/ending.py sends it."""
+OFFERED = {"mswb": "", "mswb.cache": "cache", "mswb.inside": "inside"}
+"""The packages of ours that a training can import, and their folders; what lies below ``mswb.inside`` comes with it."""
+DATASETS = "mindspore.dataset.engine.datasets"
 
 
 def boot() -> None:
@@ -27,6 +36,9 @@ def boot() -> None:
     folder = os.environ.pop(CWD_FIRST, "") if in_rank else os.environ.get(CWD_FIRST, "")
     if folder and not getattr(sys.flags, "safe_path", False):
         sys.addaudithook(FirstOnPath(folder))
+    # Last, so that a real installation comes before it; first, so that no other finder hides the import from it.
+    sys.meta_path.append(Offered(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    sys.meta_path.insert(0, AfterImport(DATASETS))
 
 
 def is_rank() -> bool:
@@ -54,6 +66,60 @@ class FirstOnPath:
         if event == "cpython.run_file" and self.folder:
             sys.path.insert(0, self.folder)
             self.folder = ""
+
+
+class Offered:
+    """A finder of :data:`OFFERED` below ``folder``."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
+        """The spec of a package that is offered; None for everything else."""
+        if name not in OFFERED:
+            return None
+        folder = os.path.join(self.folder, OFFERED[name])
+        external: Any = sys.modules["_frozen_importlib_external"]
+        file = os.path.join(folder, "__init__.py")
+        spec = external.spec_from_file_location(name, file, submodule_search_locations=[folder])
+        if name != "mswb.inside":
+            spec.submodule_search_locations = []
+        return spec
+
+
+class AfterImport:
+    """A finder that finds nothing itself, but lets :func:`add_method` follow the import of one module."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
+        """The spec that the other finders have for the module, with our step behind its execution."""
+        if name != self.name:
+            return None
+        finders: Any = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
+        spec: Optional[Any] = next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
+        execute = getattr(getattr(spec, "loader", None), "exec_module", None)
+        if spec is None or execute is None:
+            return spec
+
+        def execute_and_add(module: object) -> None:
+            execute(module)
+            add_method(module)
+
+        spec.loader.exec_module = execute_and_add
+        return spec
+
+
+def add_method(datasets: object) -> None:
+    """Give MindSpore's datasets the method ``cache``; the program goes on whatever comes of it."""
+    try:
+        from mswb.inside.cached.method import patch
+
+        patch(datasets)
+    except Exception as problem:
+        sys.stderr.write("mswb: no method cache on datasets: %r\n" % (problem,))
 
 
 if __name__ == "mswb_boot":

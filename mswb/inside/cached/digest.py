@@ -32,6 +32,7 @@ _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType)
+_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 _CALLABLES = (types.BuiltinFunctionType, types.MethodDescriptorType, types.MethodWrapperType, *_DESCRIPTORS)
 _SKIPPED_NAMES = "__dict__ __weakref__ __module__ __qualname__ __doc__ __firstlineno__ __static_attributes__"
 _SKIPPED = frozenset(_SKIPPED_NAMES.split())
@@ -281,22 +282,16 @@ class Digester:
             yield _tagged(kind.__name__, repr(value))
             return
         yield from self._parts(kind, place)
-        state = getattr(value, "__dict__", None)
         slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(value, name)]
-        if isinstance(state, dict) or slots:
-            if isinstance(value, (list, tuple, dict, set, frozenset, str, int, float)):
-                yield _tagged(
-                    "content",
-                    repr(value) if not isinstance(value, (set, frozenset)) else repr(sorted(map(repr, value))),
-                )
-            for name, content in sorted((state or {}).items()):
-                yield _tagged("attribute", name)
-                yield from self._parts(content, f"{place}.{name}")
-            for name in sorted(slots):
-                yield _tagged("slot", name)
-                yield from self._parts(getattr(value, name), f"{place}.{name}")
+        if any(map(_made_in_c, kind.__mro__)):
+            yield from self._reduced(value, place)
             return
-        yield from self._reduced(value, place)
+        for name, content in sorted(getattr(value, "__dict__", {}).items()):
+            yield _tagged("attribute", name)
+            yield from self._parts(content, f"{place}.{name}")
+        for name in sorted(slots):
+            yield _tagged("slot", name)
+            yield from self._parts(getattr(value, name), f"{place}.{name}")
 
     def _reduced(self, value: Any, place: str) -> Iterator[bytes]:
         """An object of C code, by what it would be rebuilt from; nothing is pickled."""
@@ -415,6 +410,11 @@ def _source(path: str) -> bytes:
             return hashlib.sha256(file.read()).digest()
     except OSError:
         return b"absent"
+
+
+def _made_in_c(kind: type) -> bool:
+    """Whether objects of a class may keep something that is no attribute: it is written in C."""
+    return kind is not object and any(isinstance(item, _IN_C) for item in vars(kind).values())
 
 
 def _slots(kind: type) -> List[str]:

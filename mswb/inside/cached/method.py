@@ -56,12 +56,11 @@ def patch(module: Any = None) -> None:
     """Give MindSpore's datasets the method ``cache``; once or several times.
 
     Args:
-        module: ``mindspore.dataset``; imported when it is not given.
+        module: ``mindspore.dataset.engine.datasets``; imported when it is not given.
     """
     if module is None:
         from importlib import import_module
 
-        module = import_module("mindspore.dataset")
-    kind = module.engine.datasets.Dataset
-    if not isinstance(kind.__dict__.get(_OWN), CacheMethod):
-        kind.cache = CacheMethod()
+        module = import_module("mindspore.dataset.engine.datasets")
+    if not isinstance(module.Dataset.__dict__.get(_OWN), CacheMethod):
+        module.Dataset.cache = CacheMethod()

@@ -22,7 +22,7 @@ from .rows import Row, describe, fits, row_of, schema_of
 from .say import say
 from .serve import Rest, Samples, Timed
 from .subject import Subject, default_names, width_of
-from .times import Recorder
+from .times import recorder_of
 
 _SHARD = re.compile(r"\d+\.(shard|idx)(\.part)?$")
 PROBED = 8
@@ -63,7 +63,7 @@ class Opening:
         except OSError as problem:
             say(f"{self.wishes.name}: no cache at {self.folder} ({problem.strerror}); read from the source")
             return self.subject.uncached()
-        self.recorder = Recorder(self.folder)
+        self.recorder = recorder_of(self.folder)
         mount = mount_of(self.folder)
         self.mapped = not mount.remote
         manifest = self._manifest()
@@ -322,8 +322,9 @@ class Opening:
             count = manifest.num_samples if self.subject.number is None else self.subject.number
             item = self.subject.item or _gone
             samples = Samples(reader, manifest.schema, item, count or 0, self.recorder, filler, None, self.probed)
-            if filler is not None and options["num_parallel_workers"] > 1 and options["python_multiprocessing"]:
-                samples.handover = Handover(samples.keep)
+            if options["num_parallel_workers"] > 1 and options["python_multiprocessing"]:
+                self.recorder.share()
+                samples.handover = Handover(samples.keep) if filler is not None else None
             return ds.GeneratorDataset(samples, names, **options)
         return self._partly(ds, reader, manifest, names)
 

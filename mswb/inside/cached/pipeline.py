@@ -93,7 +93,9 @@ def random_access(source: Any) -> bool:
 
 def rows(bare: Any, skip: int = 0) -> Generator[Any, None, None]:
     """The rows of a pipeline as tuples of numpy arrays, once."""
-    dataset = bare.skip(skip) if skip else bare
+    # A node may have one consumer only, so that each reading has its own copy.
+    dataset = copy.deepcopy(bare)
+    dataset = dataset.skip(skip) if skip else dataset
     yield from dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)
 
 

@@ -11,7 +11,7 @@ from ..store import Column, StoreReader
 from .filler import Filler
 from .handover import Handover
 from .rows import Row, changed_dtype, from_store, row_of, size_of
-from .times import Recorder
+from .times import Recorder, recorder_of
 
 REFRESH_S = 1.0
 """Seconds between two looks whether another process has written more."""
@@ -64,7 +64,7 @@ class Samples:
         return {**kept, "folder": self.recorder.folder}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
-        self.recorder = Recorder(state.pop("folder"))
+        self.recorder = recorder_of(state.pop("folder"))
         own: Dict[str, Any] = {
             "filler": None,
             "handover": None,

@@ -22,8 +22,11 @@ import os
 import socket
 import threading
 import time
-import weakref
 from typing import Any, Dict, List, Optional, Tuple
+
+from .lease import start_time
+from .shared import KINDS as _KINDS
+from .shared import SharedCounts
 
 STATS = "stats.json"
 FLUSH_S = 1.0
@@ -31,7 +34,11 @@ FLUSH_S = 1.0
 MAX_READERS = 32
 MAX_BYTES = 1 << 20
 _STEP = math.log(1.02)
-_KINDS = ("load", "source")
+
+
+def class_of(ms: float) -> int:
+    """The number of the class that holds a duration: classes are 2 % apart, from one microsecond at 0."""
+    return int(math.log(ms * 1000 + 1e-3) // _STEP)
 
 
 class Histogram:
@@ -44,7 +51,7 @@ class Histogram:
 
     def add(self, seconds: float) -> None:
         ms = seconds * 1000
-        index = int(math.log(ms * 1000 + 1e-3) // _STEP)
+        index = class_of(ms)
         self.classes[index] = self.classes.get(index, 0) + 1
         self.sum_ms += ms
         self.max_ms = max(self.max_ms, ms)
@@ -80,14 +87,17 @@ class Histogram:
 
 
 class Recorder:
-    """Counts what this process reads from one cache; :meth:`flush` adds it to ``stats.json``."""
+    """Counts what this process reads from one cache; :meth:`flush` adds it to ``stats.json``.
+
+    Made by :func:`recorder_of`.
+    """
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._lock = threading.Lock()
+        self._shared: Optional[SharedCounts] = None
+        self._in_slot = False
         self._reset()
-        _recorders.add(self)
-        _start_flushing()
 
     def _reset(self) -> None:
         self._times = {kind: Histogram() for kind in _KINDS}
@@ -95,17 +105,27 @@ class Recorder:
         self._notes: Dict[str, str] = {}
         self._dirty = False
 
+    def share(self) -> None:
+        """Count for workers too that this process will fork, and that may be ended at any moment."""
+        if self._shared is None:
+            self._shared = SharedCounts()
+
     def hit(self, seconds: float, size: int) -> None:
         """A sample of ``size`` bytes came from the cache."""
-        with self._lock:
-            self._times["load"].add(seconds)
-            self._bytes += size
-            self._touched()
+        self._count(0, seconds, size)
 
     def miss(self, seconds: float) -> None:
         """A sample was read from the source."""
+        self._count(1, seconds, 0)
+
+    def _count(self, kind: int, seconds: float, size: int) -> None:
+        if self._in_slot and self._shared is not None:
+            with self._lock:
+                self._shared.count(kind, class_of(seconds * 1000), seconds * 1000, size)
+            return
         with self._lock:
-            self._times["source"].add(seconds)
+            self._times[_KINDS[kind]].add(seconds)
+            self._bytes += size
             self._touched()
 
     def note(self, status: str, text: str) -> None:
@@ -123,10 +143,13 @@ class Recorder:
         """Begin anew in a forked child; what was counted before is the parent's."""
         self._lock = threading.Lock()
         self._reset()
+        self._in_slot = self._shared is not None and not self._in_slot and self._shared.claim()
 
     def flush(self) -> None:
         """Add what was counted since to ``stats.json``; a folder that can't be written keeps none."""
         with self._lock:
+            if self._shared is not None and not self._in_slot:
+                self._add_workers(self._shared)
             if not self._dirty:
                 return
             times, size, notes = self._times, self._bytes, self._notes
@@ -135,6 +158,24 @@ class Recorder:
             _add(self.folder, times, size, notes)
         except OSError:
             pass
+
+    def _add_workers(self, shared: SharedCounts) -> None:
+        classes, sums, size = shared.collect(lambda pid: start_time(pid) is not None)
+        for kind in _KINDS:
+            self._times[kind].merge(classes[kind], sums[kind])
+            self._dirty = self._dirty or bool(classes[kind])
+        self._bytes += size
+
+
+_recorders: Dict[str, Recorder] = {}
+
+
+def recorder_of(folder: str) -> Recorder:
+    """The one that counts for a cache in this process; it lives as long as the process, so that nothing is lost."""
+    if folder not in _recorders:
+        _recorders[folder] = Recorder(folder)
+        _start_flushing()
+    return _recorders[folder]
 
 
 def read_stats(folder: str) -> Dict[str, Any]:
@@ -214,13 +255,12 @@ def _rounded(value: Optional[float]) -> Optional[float]:
     return None if value is None else float(f"{value:.4g}")
 
 
-_recorders: "weakref.WeakSet[Recorder]" = weakref.WeakSet()
 _flushing: List[threading.Thread] = []
 
 
 def flush_all() -> None:
     """Add what this process has counted to every cache that it reads."""
-    for recorder in list(_recorders):
+    for recorder in list(_recorders.values()):
         recorder.flush()
 
 
@@ -239,7 +279,7 @@ def _keep_flushing() -> None:
 def _in_child() -> None:
     """A forked child (a worker of a pipeline) counts for itself, and has no thread yet."""
     _flushing.clear()
-    for recorder in list(_recorders):
+    for recorder in list(_recorders.values()):
         recorder.forget()
 
 

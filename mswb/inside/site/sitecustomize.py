@@ -14,7 +14,7 @@ def run_boot(path: str) -> None:
     try:
         with open(path, encoding="utf-8") as file:
             code = compile(file.read(), path, "exec")
-        exec(code, {"__name__": "mswb_boot"})
+        exec(code, {"__name__": "mswb_boot", "__file__": path})
     except Exception as problem:
         sys.stderr.write("mswb: %s: %r\n" % (path, problem))
 
