@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -175,8 +175,17 @@ def _follow_adopted(run: runs.Run, files: FollowSet, reader: _LineReader) -> Non
 def conclude(run: runs.Run) -> Diagnosis:
     """The diagnosis of a run that has ended, which is kept (or of one that goes on)."""
     found = diagnose(logs_of(run))
+    if run.spec.after:
+        found = _without_hits(found)
     verdicts.keep(run, found)
     return found
+
+
+def _without_hits(found: Diagnosis) -> Diagnosis:
+    """Without the notes on hits of the compile cache: in a folder for the run's own key a hit is meant."""
+    root = None if found.root is None else found.findings[found.root]
+    kept = tuple(one for one in found.findings if one.code != "compile-cache-hit")
+    return replace(found, findings=kept, root=None if root is None else kept.index(root))
 
 
 class _LineReader:

@@ -207,6 +207,9 @@ def _candidates(
     for view, failure in own:
         told = hang.name_missing(failure, missing)
         yield _Candidate(view, told, _tier(view, failure, own), _when(view, failure, evidence, clocks))
+    for view in views:
+        for note in view.told.notes:
+            yield _Candidate(view, note, HARMLESS, _when(view, note, evidence, clocks))
     if any(failure.kind == "root" for _, failure in own):
         return
     if missing is not None:

@@ -22,7 +22,7 @@ from mswb.launch.scan import FileScan
 from mswb.launch.signatures import Match, match_line
 from mswb.launch.tracebacks import Frame, NetFrame, Stack, Traceback
 
-Kind = Literal["root", "wrapper", "victim"]
+Kind = Literal["root", "wrapper", "victim", "note"]
 WINDOW = 64 << 10
 """Bytes read behind a place of interest; a traceback with its sections is shorter."""
 MAX_WINDOWS = 60
@@ -100,6 +100,7 @@ class Told:
 
     failures: tuple[Failure, ...]
     standing: Standing | None
+    notes: tuple[Failure, ...] = ()
 
 
 def read_failures(scan: FileScan) -> Told:
@@ -115,7 +116,8 @@ def read_failures(scan: FileScan) -> Told:
             failure = _failure(block, scan)
             if failure is not None:
                 found.append(failure)
-    return Told(_asynchronous(found), standing)
+    failures = [one for one in found if one.kind != "note"]
+    return Told(_asynchronous(failures), standing, tuple(one for one in found if one.kind == "note"))
 
 
 def _asynchronous(found: Sequence[Failure]) -> tuple[Failure, ...]:
@@ -256,7 +258,7 @@ def _from_signature(block: Block, scan: FileScan) -> Failure | None:
     signature = match.signature
     place = user_place((), block.net_frames)
     time = block.record.time if block.record is not None else time_before(scan.path, block.offset)
-    kind: Kind = "root" if signature.kind == "root" else "victim" if signature.kind == "victim" else "wrapper"
+    kind: Kind = signature.kind if signature.kind != "benign" else "wrapper"
     text = block.record.text if block.record is not None and line is block.lines[0] else line.text
     values = {"message": text[:300], **(place.values() if place else {}), **match.values, **_of_worker(text)}
     return Failure(
@@ -279,7 +281,7 @@ def _best_match(block: Block) -> tuple[Match, Line] | None:
         for line in block.lines
         if not line.text.startswith(_SOURCE)
         for match in match_line(line.text)
-        if match.signature.kind != "benign"
+        if match.signature.kind not in ("note", "benign")
     ]
     order = {"root": 0, "victim": 1, "wrapper": 2}
     return min(found, key=lambda one: (order[one[0].signature.kind], -one[0].signature.priority), default=None)

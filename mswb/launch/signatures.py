@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from mswb.findings import Language, Severity, parse_toml
 
-Kind = Literal["root", "wrapper", "victim", "benign"]
+Kind = Literal["root", "wrapper", "victim", "note", "benign"]
 MAX_TEXT = 65_536
 """Characters of a line that are searched."""
 MAX_VALUE = 400
@@ -33,7 +33,8 @@ class Signature:
         id: a name that never changes.
         code: the finding's code; empty for benign lines.
         kind: ``root`` is a cause; ``wrapper`` a consequence or a summary of one told elsewhere; ``victim`` a rank
-            that waited in vain for another; ``benign`` looks bad and is not, so it is never reported.
+            that waited in vain for another; ``note`` is worth knowing, and no failure; ``benign`` looks bad and is not,
+            so it is never reported.
         priority: the higher, the nearer to the cause.
         regex: what is searched in the line; the named groups are the finding's values.
         sample: a real line.

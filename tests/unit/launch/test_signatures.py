@@ -55,7 +55,7 @@ def test_a_sample_is_told_by_its_own_signature(signature: Signature) -> None:
 @pytest.mark.parametrize("signature", load_signatures(), ids=lambda signature: signature.id)
 def test_a_signature_is_well_formed(signature: Signature) -> None:
     assert re2.compile(signature.regex.pattern)
-    assert signature.kind in ("root", "wrapper", "victim", "benign")
+    assert signature.kind in ("root", "wrapper", "victim", "note", "benign")
     assert (signature.code == "") == (signature.kind == "benign")
     assert set(signature.ints) <= {name.rstrip("0123456789") for name in signature.regex.groupindex}
     assert set(signature.hint) in (set(), {"en", "zh"})
