@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 
 import msgspec
 
+from mswb.cache import filecache
 from mswb.cache.check import CHECKERS, Checked, Fault, Options, findings_of
 from mswb.cache.entries import Entry
 from mswb.cache.sniff import KINDS
@@ -88,6 +89,8 @@ def verify(
                 continue
             done += 1
             told(Step(done, len(entries), entry.path))
+            if entry.form == "file-cache" and answer.checked is not None:
+                filecache.remember(entry.path, answer.checked)
             yield index, checked_entry(entry, answer), answer.checked
     finally:
         pool.close()

@@ -138,7 +138,7 @@ def at_file(path: str) -> Entry:
     """
     path = os.path.abspath(path)
     folder, name = os.path.split(path)
-    found = next((item for item in _beside(folder) if path in _files(item)), None)
+    found = next((item for item in _beside(folder) if path in _files(item) or item.path == folder), None)
     if found is not None:
         return found
     file = facts(folder, name)

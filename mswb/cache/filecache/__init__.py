@@ -6,16 +6,15 @@ numpy is imported when it is called.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mswb.cache.filecache.folders import find
 
 if TYPE_CHECKING:
     from mswb.cache.check import Checked, Options, Watch
-    from mswb.cache.filecache.facts import Info
     from mswb.cache.repair import Repair
 
-__all__ = ["check", "find", "info", "plan"]
+__all__ = ["check", "find", "info", "plan", "remember"]
 
 
 def check(path: str, options: Options, watch: Watch) -> Checked:
@@ -32,11 +31,18 @@ def plan(path: str, checked: Checked, out: str | None) -> Repair:
     return plan_repair(path, checked, out)
 
 
-def info(path: str) -> Info:
-    """All that is known of one cache, with a sample of its load times taken now.
+def remember(path: str, checked: Checked) -> None:
+    """Keep when a cache was verified, and with what result; :func:`info` tells it."""
+    from mswb.cache.filecache import verified
+
+    verified.remember(path, checked)
+
+
+def info(path: str) -> dict[str, Any]:
+    """All that is known of one cache by name, with a sample of its load times taken now.
 
     Raises:
-        MswbError: ``cache-unreadable``: it is no file cache.
+        OSError: the folder can't be read.
     """
     from mswb.cache.filecache.facts import gather
 

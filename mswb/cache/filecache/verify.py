@@ -16,6 +16,7 @@ from mswb.cache.filecache.walk import Fallback, Shard, open_shards, records
 from mswb.files.safety import printable
 from mswb.findings import load_catalogue
 from mswb.inside.cached.files import LIST, compare, list_files, parse
+from mswb.inside.store.columns import Column
 from mswb.inside.store.index import read_raw
 from mswb.inside.store.layout import InvalidCacheFile, ShardHeader, shard_path, shards_in
 from mswb.inside.store.manifest import Manifest, manifest_path, read_json, read_manifest
@@ -282,15 +283,19 @@ def _detail(tally: _Tally, manifest: Manifest | None) -> str:
     return ", ".join(parts)
 
 
+def column_text(column: Column) -> str:
+    """``x: |u1 [64, 64, 3]``."""
+    size = "" if column.is_plain else " varying" if column.shape is None else f" {list(column.shape)}"
+    return f"{printable(column.name, 200)}: {column.dtype}{size}"
+
+
 def _more(tally: _Tally, manifest: Manifest | None) -> dict[str, Any]:
     header = tally.header
     more: dict[str, Any] = {"shards": tally.shards, "torn_bytes": tally.torn}
     if header is not None:
         more["key"] = printable(header.key, 80)
         more["checksum"] = header.hash_name
-        more["schema"] = [
-            {"name": printable(one.name, 200), "dtype": one.dtype, "shape": one.shape} for one in header.columns
-        ]
+        more["schema"] = [column_text(one) for one in header.columns]
     if manifest is not None:
         more["num_samples"] = manifest.num_samples
     return more

@@ -128,6 +128,18 @@ class StoreReader:
         except ValueError as problem:
             raise InvalidCacheFile(shard.path, offset, str(problem)) from None
 
+    def drop(self, sample_id: int) -> None:
+        """Ask the kernel to forget the pages of a sample, and forget that it was verified: the next read is a cold one.
+
+        Raises:
+            KeyError: there is no such sample.
+        """
+        row = self._row(sample_id)
+        shard = self._shards[self._where[row]]
+        size = record_size(self._lengths[row])
+        os.posix_fadvise(shard.descriptor(), self._offsets[row], size, os.POSIX_FADV_DONTNEED)
+        self._checked[row] = 0
+
     def refresh(self) -> int:
         """See what was written since; returns the number of samples now.
 
