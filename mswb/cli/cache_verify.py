@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mswb.cache.baseline import make_set
 from mswb.cache.check import CHECKERS, Options
 from mswb.cache.entries import Entry, to_row
 from mswb.cache.sniff import KINDS
@@ -18,6 +20,7 @@ from mswb.cli import output
 from mswb.cli.doctor import human_bytes
 from mswb.cli.plans import carry_out, show_plan
 from mswb.findings import Finding, language
+from mswb.flows.cache_baselines import make_all, missing
 from mswb.flows.cache_checks import Step
 from mswb.flows.cache_checks import verify as verify_all
 from mswb.flows.caches import collect
@@ -36,7 +39,6 @@ WORDS: dict[str, dict[str, str]] = {
         "nothing": "no cache and no data file here",
         "mended": "nothing to repair",
         "written": "baseline of {path}: {records} records",
-        "removed": "removed {path}",
     },
     "zh": {
         "status": "状态",
@@ -48,7 +50,6 @@ WORDS: dict[str, dict[str, str]] = {
         "nothing": "此处没有缓存或数据文件",
         "mended": "无需修复",
         "written": "{path} 的基线：{records} 条记录",
-        "removed": "已删除 {path}",
     },
 }
 
@@ -87,10 +88,12 @@ def verify(
     entries, notes = collect(paths or (".",))
     if records is not None and len(entries) != 1:
         raise click.UsageError(f"--records is a count of one file, and {len(entries)} were found")
-    with _progress(form) as told:
+    with progress(form) as told:
         checked = [entry for _, entry, _ in sorted(verify_all(entries, options, jobs, told=told), key=_index)]
     ordered = sorted(checked, key=_worst_first)
     findings = [finding for entry in ordered for finding in entry.findings]
+    if not no_baseline:
+        findings += missing(paths or (".",), ordered)
     if form == "json":
         output.emit("cache", [*findings, *notes], entries=[to_row(entry) for entry in ordered])
     else:
@@ -125,7 +128,7 @@ def repair(
     entries, notes = collect(paths)
     if out is not None and len(entries) != 1:
         raise click.UsageError(f"--output is for one file, and {len(entries)} were found")
-    with _progress(form) as told:
+    with progress(form) as told:
         found = sorted(verify_all(entries, Options(records=records), jobs, told=told), key=_index)
     repairs = plan_repairs([(entry, checked) for _, entry, checked in found], out)
     if form == "text":
@@ -133,6 +136,41 @@ def repair(
             print(output.safe_line(f"note: {note.title}"))
         show_plan(repairs.plan, WORDS[language()]["mended"])
     return _apply(repairs, dry_run, force, form)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True)
+@_jobs
+@output.format_option
+def baseline(paths: tuple[str, ...], jobs: int | None, form: str) -> int:
+    """Verify the data files at PATHS and record the checksums of the good ones in NAME.mswb.json beside each.
+
+    A later 'mswb cache verify' then finds what the format itself can't show: a changed byte in a MindRecord, records
+    that were lost at a boundary, and, for a folder, a file that has gone. Damaged files get no baseline.
+    """
+    entries, notes = collect(paths)
+    with progress(form) as told:
+        made = list(make_all(entries, jobs, told=told))
+    good = [one for _, one in made if one is not None]
+    for folder in (path for path in paths if os.path.isdir(path)):
+        make_set([one for one in good if _lies_in(one.path, folder)], folder)
+    findings = [finding for entry, one in made if one is None for finding in entry.findings]
+    if form == "json":
+        rows = [{"path": one.path, "records": one.count, "size_bytes": one.size, "sha256": one.sha256} for one in good]
+        output.emit("cache_baseline", [*findings, *notes], baselines=rows)
+    else:
+        words = WORDS[language()]
+        for one in good:
+            count = "?" if one.count is None else one.count
+            print(output.safe_line(words["written"].format(path=output.short_path(one.path), records=count)))
+        if not good:
+            print(words["nothing"])
+        output.show_findings(findings, lang=language())
+    return _exit_code(findings, False)
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return os.path.abspath(path).startswith(os.path.abspath(folder).rstrip("/") + "/")
 
 
 def _apply(repairs: Repairs, dry_run: bool, force: bool, form: str) -> int:
@@ -168,7 +206,8 @@ class _Shown(AbstractContextManager[Callable[[Step], None]]):
         sys.stderr.flush()
 
 
-def _progress(form: str) -> AbstractContextManager[Callable[[Step], None]]:
+def progress(form: str) -> AbstractContextManager[Callable[[Step], None]]:
+    """Shows how far a verification is, on a terminal; gives what is to be told of each step."""
     if form == "text" and sys.stderr.isatty():
         return _Shown()
     return nullcontext(lambda step: None)
