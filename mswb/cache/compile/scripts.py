@@ -56,6 +56,7 @@ def find_script(
         installed: folders of installed packages.
     """
     beside: list[str] = []
+    ranked = _home(folder) != folder  # else it was copied by hand, and what lies around it is not its project
     left = MAX_SCRIPTS
     for place, inner in _levels(folder):
         near: list[str] = []
@@ -69,6 +70,8 @@ def find_script(
                 return Search(Match(script, depends, partly=depends.digest != digest))
             if not _USES_MINDSPORE.search(read_source(script) or b""):
                 continue  # it may start what does, so it is tried; that it doesn't fit says nothing
+            if not ranked and os.path.dirname(script) != folder:
+                continue
             own = os.path.dirname(script) == place
             (near if own else beside).append(script)
             doubts += [depends.doubt] if own and depends.doubt else []

@@ -19,6 +19,7 @@ from mswb.cache.compile.mindir import walk
 from mswb.cache.compile.scripts import Match, Search, find_script
 from mswb.cache.compile.sniff import GRAPH_NAME, HASH_NAME
 from mswb.cache.compile.sources import read_sources
+from mswb.cache.holders import snapshot
 from mswb.cache.repair import Repair
 from mswb.cache.trash import doers, trash_action
 from mswb.files.safety import printable
@@ -28,6 +29,7 @@ from mswb.plan import Plan
 ORDER = ("corrupted", "interrupted", "key-mismatch", "version-mismatch", "stale-source", "unverified")
 """Statuses, the worst first."""
 _HASH = re.compile(rb"[0-9a-f]{64}\s?")
+PATH_VARIABLE = "MS_COMPILER_CACHE_PATH"
 _SHOWN = 4
 COPY_S = 2.0
 """Seconds by which a file must be newer than the graphs: when a folder is copied all its files are about as old."""
@@ -94,9 +96,17 @@ def plan(path: str, checked: Checked, out: str | None) -> Repair:
     names = [name for name in _Folder(path).everything if os.path.lexists(os.path.join(path, name))]
     if not names:
         return Repair(Plan((), (f"{path}: there is nothing left to move",)))
+    users = _users(path)
+    if users:
+        return Repair(Plan((), (f"{path}: left alone, a live process uses it: {users}",)))
     detail = f"{checked.status}; it is compiled again on the next run"
     actions = tuple(trash_action(os.path.join(path, name), detail) for name in names)
-    return Repair(Plan(actions), doers(why="compile cache"))
+    return Repair(Plan(actions), doers(why="compile cache", refuse=lambda target: _users(path)))
+
+
+def _users(path: str) -> str:
+    """The live process that has the folder open or compiles into it, in words; empty for none."""
+    return next((str(one) for one in snapshot().of(os.path.realpath(path), (PATH_VARIABLE,))), "")
 
 
 @lru_cache(maxsize=1)

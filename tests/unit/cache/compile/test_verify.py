@@ -91,6 +91,16 @@ def test_without_its_script_it_is_unverified(tmp_path: Path) -> None:
     assert check(folder).status == "unverified"
 
 
+def test_a_copy_of_the_graphs_alone_is_not_judged_by_scripts_above_it(tmp_path: Path) -> None:
+    folder = cache(simple(tmp_path))
+    (tmp_path / "helper.py").write_text("K = 2\n")
+    copy = tmp_path / "copy"
+    folder.rename(copy)
+    assert check(copy).status == "unverified"
+    (tmp_path / "train.py").rename(copy / "train.py")
+    assert check(copy).status == "stale-source"
+
+
 def test_a_search_path_that_changes_is_no_proof_of_staleness(tmp_path: Path) -> None:
     folder = cache(simple(tmp_path, f"import sys\nsys.path.append('x')\n{PLAIN}"))
     (tmp_path / "helper.py").write_text("K = 2\n")
