@@ -170,7 +170,7 @@ class _Lease:
 
 
 def _lease(folder: str) -> _Lease | None:
-    held = holder(folder)
+    held = holder(folder) if os.path.isdir(folder) else None
     if held is None:
         return None
     words = WORDS[language()]
