@@ -28,9 +28,9 @@ def remember(path: str, checked: Checked) -> None:
     path = os.path.realpath(path)
     found = {"status": checked.status, "records": checked.records, "intact_records": checked.intact_records}
     last = recall(path)
-    if last is not None and not last["changed_since"] and time.time() - last["time"] < OFTEN_S:
-        if found.items() <= last.items():
-            return
+    is_known = last is not None and not last["changed_since"] and found.items() <= last.items()
+    if last is not None and is_known and time.time() - last["time"] < OFTEN_S:
+        return
     content = {"path": path, "time": time.time(), "modified": total(path).modified, **found}
     try:
         place = _place(path)

@@ -100,7 +100,7 @@ def open_shards(folder: str, fallback: Fallback | None, written: bool) -> Iterat
         shard = Shard(folder, number, is_part, descriptor)
         try:
             shard.size = shard.end = os.fstat(descriptor).st_size
-            _read_header(shard, fallback)
+            _read_header(shard, fallback, written)
             if shard.header is not None:
                 (_read_open_index if is_part else _read_index)(shard, written)
             yield shard
@@ -166,7 +166,7 @@ def _hash_at(shard: Shard, header: ShardHeader, start: int, length: int) -> int:
     return state.value()
 
 
-def _read_header(shard: Shard, fallback: Fallback | None) -> None:
+def _read_header(shard: Shard, fallback: Fallback | None, written: bool) -> None:
     def first(length: int) -> bytes:
         return os.pread(shard.descriptor, length, 0)
 
@@ -175,7 +175,10 @@ def _read_header(shard: Shard, fallback: Fallback | None) -> None:
         hash_function(shard.header.hash_name, shard.path)
     except InvalidCacheFile as problem:
         if shard.is_part and shard.size <= PAGE:
-            shard.faults.append(Fault("interrupted", "its writer ended before the first sample", 0, file=shard.path))
+            if not written:
+                shard.faults.append(
+                    Fault("interrupted", "its writer ended before the first sample", 0, file=shard.path)
+                )
             return
         shard.faults.append(Fault(problem.status, problem.reason, 0, byte=problem.offset, file=shard.path))
         shard.header = None

@@ -147,10 +147,15 @@ class StoreReader:
             InvalidCacheFile, OSError: as the constructor.
         """
         with self._lock:
-            for number in shards_in(self.folder):
+            for number, is_part in shards_in(self.folder).items():
                 shard = self._by_number.get(number)
                 if shard is None:
-                    shard = _Shard(self.folder, number)
+                    try:
+                        shard = _Shard(self.folder, number)
+                    except InvalidCacheFile as problem:
+                        if is_part and problem.status in ("empty", "truncated"):
+                            continue  # its writer has not yet written the header, or never came to it
+                        raise
                     self._agree(shard)
                     self._by_number[number] = shard
                     self._shards = [*self._shards, shard]
