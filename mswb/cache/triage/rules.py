@@ -1,0 +1,141 @@
+"""The known words of a data failure, as data: ``rules.toml``; and the files that a text names."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from mswb.findings import parse_toml
+
+MAX_LINE = 20_000
+"""Characters of a line that are searched; MindSpore puts raw bytes of records into its messages."""
+NEAR = 8
+"""Lines below a hit in which files may be named."""
+MAX_FILES = 200
+_WORD = re.compile(r"""[^\s'"`,;<>|\x00-\x1f\\]+""")
+_DATA = re.compile(
+    r"\.(?:tf_?records?(?:-\d+-of-\d+)?|mind_?records?\d*|record|records|db|shard|part|idx|gz|npz?|h5|hdf5|lmdb|parquet|"
+    r"arrow|csv|bin|ckpt|safetensors|mindir)\d*$"
+)
+_SOURCES = re.compile(r"\.(?:py[cx]?|cc|cpp|c|h|hpp|so(?:\.\d+)*|log|txt|sh|ya?ml|toml)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of line; see the head of ``rules.toml``."""
+
+    id: str
+    code: str
+    regex: re.Pattern[str]
+    sample: str
+    forms: frozenset[str] = frozenset()
+    ask: str = ""
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A rule that was found. ``file`` and ``line`` (from 1) say where; ``paths`` are what the text names near it."""
+
+    rule: Rule
+    text: str
+    values: dict[str, Any] = field(default_factory=dict)
+    paths: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+
+
+@lru_cache(maxsize=1)
+def load_rules() -> tuple[Rule, ...]:
+    """All rules in the order of the file."""
+    text = resources.files("mswb.cache.triage").joinpath("rules.toml").read_text(encoding="utf-8")
+    return tuple(
+        Rule(
+            raw["id"],
+            raw["code"],
+            re.compile(raw["regex"]),
+            raw["sample"],
+            frozenset(raw.get("forms", ())),
+            raw.get("ask", ""),
+            raw.get("quiet", False),
+        )
+        for raw in parse_toml(text)["rule"]
+    )
+
+
+def find(lines: Iterable[str], file: str | None = None) -> list[Hit]:
+    """The first hit of each rule, with the files named in its line and just below.
+
+    Later hits of a rule add the files that they name.
+    """
+    rows = [line[:MAX_LINE] for line in lines]
+    found: dict[str, Hit] = {}
+    for number, line in enumerate(rows):
+        for rule in load_rules():
+            match = rule.regex.search(line)
+            if match is None:
+                continue
+            values = _values(match)
+            near = "\n".join(rows[number : number + NEAR])
+            paths = (*values.pop("paths", ()), *paths_in(near))
+            known = found.get(rule.id)
+            if known is None:
+                found[rule.id] = Hit(rule, line.strip(), values, _few(paths), file, number + 1)
+            else:
+                found[rule.id] = Hit(
+                    rule, known.text, known.values, _few((*known.paths, *paths)), known.file, known.line
+                )
+    return list(found.values())
+
+
+def paths_in(text: str) -> tuple[str, ...]:
+    """What looks like the name of a data file: with its folder, or with a usual suffix. Nothing is looked up."""
+    words = (word.strip("()[]{}:.!?=").rpartition("=")[2] for word in _WORD.findall(text))
+    return _few(word for word in words if _looks_like_data(word))
+
+
+def _looks_like_data(word: str) -> bool:
+    if len(word) < 3 or len(word) > 4096 or "://" in word or "/site-packages/" in word or _SOURCES.search(word):
+        return False
+    return _DATA.search(word) is not None or (word.startswith("/") and word.count("/") > 1)
+
+
+def _values(match: re.Match[str]) -> dict[str, Any]:
+    """The named groups; ``path`` and ``path2`` go to ``paths``, a trailing number of a name is dropped."""
+    found: dict[str, Any] = {}
+    paths: list[str] = []
+    for name, text in match.groupdict().items():
+        if not text:
+            continue
+        plain = name.rstrip("0123456789")
+        if plain == "path":
+            paths.append(text.strip().rstrip("."))
+        else:
+            found[plain] = text.strip()[:400]
+    return {**found, "paths": paths} if paths else found
+
+
+def _few(paths: Iterable[str]) -> tuple[str, ...]:
+    unique = list(dict.fromkeys(path for path in paths if path))
+    return tuple(unique[:MAX_FILES])
+
+
+def resolve(names: Sequence[str], folders: Sequence[str]) -> list[str]:
+    """The files that exist among some names, looked for in ``folders`` when they are relative, or have moved.
+
+    A name of a file that is not there counts as the same name directly in one of the folders.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        choices = [name] if os.path.isabs(name) else []
+        choices += [os.path.join(folder, name) for folder in folders if not os.path.isabs(name)]
+        choices += [os.path.join(folder, os.path.basename(name)) for folder in folders]
+        path = next((path for path in choices if os.path.exists(path)), None)
+        if path is not None:
+            found[os.path.abspath(path)] = None
+    return list(found)

@@ -1,0 +1,198 @@
+"""What a triage starts from: an error text, a log, a log folder, a run, or data that a person names."""
+
+from __future__ import annotations
+
+import ast
+import glob
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from mswb.cache.triage import rules
+from mswb.files.safety import decode, open_regular
+from mswb.findings import MswbError, stop
+from mswb.settings import Settings
+
+TAIL_BYTES = 4 << 20
+"""The end of each log that is read: what ended a training stands there."""
+MAX_LOGS = 64
+SCRIPT_BYTES = 1 << 20
+MAX_GLOB = 200
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_CRASHES = frozenset({134, 139, -6, -11})
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Lines of one log or message. ``whole``: from its beginning, so that line numbers are true."""
+
+    lines: tuple[str, ...]
+    file: str | None = None
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a case.
+
+    Attributes:
+        texts: what was said.
+        folders: where relative names are looked for, the run's working folder first.
+        hints: existing paths that the script or the command line name.
+        data: what the person named as data; it is verified whatever the texts say.
+        environ: variables of the run that move its caches.
+        is_run: it comes from a run, and not only from words.
+    """
+
+    texts: tuple[Text, ...] = ()
+    folders: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
+    is_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the record of a run says of it."""
+
+    cwd: str = ""
+    script: str | None = None
+    words: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
+    codes: tuple[int, ...] = ()
+
+
+def gather(words: Sequence[str], data: Sequence[str], settings: Settings, stdin: Callable[[], bytes]) -> Evidence:
+    """Understand what a person gives: ``-`` for standard input, a path, the name of a run, or words of an error.
+
+    Nothing at all means the newest run, unless data is named.
+
+    Raises:
+        MswbError: ``path-missing`` for data that is not there; ``no-runs``; a log folder without logs.
+    """
+    for path in data:
+        if not os.path.exists(path):
+            raise stop("path-missing", values={"path": path})
+    own = tuple(map(os.path.abspath, data))
+    here = (os.getcwd(),)
+    if list(words) == ["-"]:
+        return Evidence((_text(stdin()),), here, data=own)
+    if not words:
+        return Evidence((), here, data=own) if own else _of_run("latest", settings, own)
+    if len(words) > 1:
+        return Evidence((_text(" ".join(words).encode("utf-8", "surrogateescape")),), here, data=own)
+    target = words[0]
+    if _names_path(target):
+        return _of_path(os.path.abspath(os.path.expanduser(target)), settings, own)
+    if _NAME.fullmatch(target) and not rules.find([target]):
+        return _of_run(target, settings, own)
+    return Evidence((_text(target.encode("utf-8", "surrogateescape")),), here, data=own)
+
+
+def _names_path(target: str) -> bool:
+    try:
+        return os.path.exists(os.path.expanduser(target))
+    except ValueError:
+        return False
+
+
+def _of_path(path: str, settings: Settings, data: tuple[str, ...]) -> Evidence:
+    from mswb.flows.open_path import kind_of
+
+    kind = kind_of(path)
+    if kind == "cache":
+        return Evidence((), (os.path.dirname(path),), data=(*data, path))
+    if os.path.isdir(path):
+        return _of_logs(path, data)
+    return Evidence((_tail(path),), (os.path.dirname(path), os.getcwd()), data=data)
+
+
+def _of_run(name: str, settings: Settings, data: tuple[str, ...]) -> Evidence:
+    from mswb.flows.open_path import logs_of
+    from mswb.jobs.runs import find_run
+
+    run = find_run(settings, name)
+    status, spec = run.status, run.spec
+    codes = tuple(one.exit_code for one in status.processes if one.exit_code is not None) if status else ()
+    known = _Known(spec.cwd, spec.script, spec.command_line, spec.env, codes)
+    return _of_logs(str(logs_of(run)), data, known)
+
+
+def _of_logs(folder: str, data: tuple[str, ...], known: _Known | None = None) -> Evidence:
+    from mswb.launch.discover import discover
+
+    found = discover(folder)
+    run = known or _recorded(found.status_path)
+    texts = [_tail(log.path) for log in found.files[:MAX_LOGS]]
+    texts += [Text((f"exit code {code}",)) for code in run.codes if code in _CRASHES]
+    folders = dict.fromkeys(path for path in (run.cwd, os.path.dirname(run.script or ""), folder, os.getcwd()) if path)
+    moved = {name: value for name, value in run.environ.items() if name in ("MSWB_CACHE_ROOT", "MS_CACHE_PORT", "HOME")}
+    return Evidence(tuple(texts), tuple(folders), tuple(_hints(run)), data, moved, True)
+
+
+def _recorded(path: str | None) -> _Known:
+    """What the record beside the logs says, wherever these were copied to."""
+    from pathlib import Path
+
+    from mswb.jobs.spec import RunStatus, read_record
+
+    if path is None:
+        return _Known()
+    try:
+        status = read_record(Path(path), RunStatus)
+    except MswbError:
+        return _Known()
+    codes = tuple(one.exit_code for one in status.processes if one.exit_code is not None)
+    return _Known(status.cwd, status.script, tuple(status.command_line), {}, codes)
+
+
+def _tail(path: str) -> Text:
+    with open(open_regular(path), "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - TAIL_BYTES))
+        data = file.read(TAIL_BYTES)
+    text = _text(data)
+    return Text(text.lines, path, size <= TAIL_BYTES)
+
+
+def _text(data: bytes) -> Text:
+    return Text(tuple(decode(line) for line in data[-TAIL_BYTES:].split(b"\n")))
+
+
+def _hints(run: _Known) -> Iterator[str]:
+    """Paths that exist among the words of the command line and the texts in the script, none above the run itself."""
+    script = os.path.join(run.cwd, run.script) if run.script else ""
+    above = {run.cwd, os.path.expanduser("~")}
+    seen: set[str] = set()
+    for word in (*run.words, *_literals(script)):
+        for path in _existing(word.rpartition("=")[2] if word.startswith("-") else word, run.cwd, script):
+            inside = any(one == path or one.startswith(path.rstrip("/") + "/") for one in above)
+            if path not in seen and path != script and not inside and path.count("/") > 1:
+                seen.add(path)
+                yield path
+
+
+def _literals(script: str) -> list[str]:
+    """The texts in a Python file."""
+    try:
+        with open(open_regular(script), "rb") as file:
+            tree = ast.parse(file.read(SCRIPT_BYTES))
+    except (MswbError, OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def _existing(word: str, cwd: str, script: str) -> list[str]:
+    if not 2 < len(word) < 4096 or "\0" in word or "\n" in word:
+        return []
+    choices = [os.path.join(folder, os.path.expanduser(word)) for folder in (cwd, os.path.dirname(script)) if folder]
+    for choice in choices:
+        pattern = os.path.normpath(choice)
+        names = glob.iglob(pattern) if "*" in word else [pattern]
+        found = [path for path in islice(names, MAX_GLOB) if os.path.exists(path)]
+        if found:
+            return found
+    return []
