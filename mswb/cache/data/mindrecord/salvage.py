@@ -128,7 +128,8 @@ def _new_addresses(data: str, header: Header) -> tuple[str, ...] | None:
     names = tuple(after + name[len(before) :] if name.startswith(before) else name for name in header.shard_addresses)
     folder = os.path.dirname(data)
     here = all(os.path.isfile(os.path.join(folder, name)) for name in names)
-    return names if here and names[header.shard_id] == own and len(set(names)) == len(names) else None
+    alike = not set(names) & set(header.shard_addresses) and len(set(names)) == len(names)
+    return names if here and alike and names[header.shard_id] == own else None
 
 
 def _rename_inside(data: str, header: Header) -> None:

@@ -25,10 +25,10 @@ _CODES = {"encrypted": "mindrecord-encrypted"}
 _WORST = (
     "truncated",
     "corrupted",
+    "renamed",
     "index-damaged",
     "index-foreign",
     "index-missing",
-    "renamed",
     "count-mismatch",
     "payload-changed",
 )
