@@ -7,7 +7,7 @@ Run by ``site/sitecustomize.py`` at the start of every process, so it imports on
 * In a rank (MS_ROLE or MSWB_RANK is set, or it is a dry run) SIGRTMIN+5 writes the stacks of all threads to standard
   error, whatever the process is doing.
 * ``mswb.cache`` (and no more of mswb) can be imported where mswb is not installed, and MindSpore's datasets get the
-  method ``cache`` when they are imported.
+  method ``cache`` when they are imported; pipelines with a ``ds.DatasetCache`` are noted beside the run.
 """
 
 from __future__ import annotations
@@ -113,11 +113,16 @@ class AfterImport:
 
 
 def add_method(datasets: object) -> None:
-    """Give MindSpore's datasets the method ``cache``; the program goes on whatever comes of it."""
+    """Give MindSpore's datasets the method ``cache``, and note the pipelines behind its cache server.
+
+    The program goes on whatever comes of it.
+    """
     try:
+        from mswb.inside import server_cache
         from mswb.inside.cached.method import patch
 
         patch(datasets)
+        server_cache.install(datasets)
     except Exception as problem:
         sys.stderr.write("mswb: no method cache on datasets: %r\n" % (problem,))
 
