@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from mswb.cache import trash, trashes
+from mswb.cache import staleness, trash, trashes
 from mswb.cache.check import Options
 from mswb.cache.clean import Cleaning, Selection, plan_clean, select
 from mswb.cache.entries import UNVERIFIED, Entry
@@ -104,8 +104,8 @@ def verified(
 
 
 def verified_small(entries: Sequence[Entry]) -> list[Entry]:
-    """As :func:`verified`, as much as a list may read without being slow."""
-    return verified(entries, budget_bytes=LIST_BYTES)
+    """As :func:`verified`, as much as a list may read without being slow; larger ones by the files of their source."""
+    return [staleness.current(entry) for entry in verified(entries, budget_bytes=LIST_BYTES)]
 
 
 def _is_open(entry: Entry) -> bool:

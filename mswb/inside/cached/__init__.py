@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .api import cache_root, cached
     from .digest import Unhashable
+    from .files import source_changes
     from .method import patch
-    from .opening import source_changes
     from .pipeline import CannotCache
 
 _PLACES = {
@@ -17,7 +17,7 @@ _PLACES = {
     "cache_root": "api",
     "cached": "api",
     "patch": "method",
-    "source_changes": "opening",
+    "source_changes": "files",
 }
 
 __all__ = ["CannotCache", "Unhashable", "cache_root", "cached", "patch", "source_changes"]

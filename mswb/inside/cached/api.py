@@ -88,7 +88,7 @@ def cached(
         "source": {"digest": digest(listed, strict), "strict": strict},
         "code": digester.code,
         "versions": keys.versions(digester.packages),
-        "count": subject.number,
+        "count": subject.count_them() if strict and subject.count_them is not None else subject.number,
         **subject.parts,
     }
     distributed = subject.shards is not None and subject.shards[0] > 1

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 LIST = "source.list"
 MAX_TEXTS = 4_000_000
@@ -151,6 +151,23 @@ def _flat(files: Files) -> Iterator[Tuple[str, Listed]]:
     for root, entries in files.items():
         for name, item in entries.items():
             yield (os.path.join(root, name) if name else root), item
+
+
+def source_changes(folder: str, now: Optional[Files] = None) -> Optional[Changes]:
+    """What has changed on the disk since a cache was made; None where its list can't be read or names no files.
+
+    Args:
+        now: the files as they are, when they have been listed already.
+    """
+    try:
+        with open(os.path.join(folder, LIST), encoding="ascii") as file:
+            old = parse(file.read())
+        if now is None:
+            strict = any(item.sha256 != "-" for entries in old.values() for item in entries.values())
+            now = list_files(old, strict, [os.path.dirname(os.path.dirname(folder))])
+    except (OSError, ValueError):
+        return None
+    return compare(old, now) if old else None
 
 
 def digest(files: Files, strict: bool) -> str:

@@ -30,6 +30,7 @@ class Filler:
         self.manifest = manifest
         self.lease = lease
         self.full = False
+        self._reached = False
         self._taken: Set[int] = set()
         self._lock = threading.Lock()
         self._limit, self._left = limit, limit - used
@@ -70,7 +71,7 @@ class Filler:
             size = 192 + sum(value.nbytes if hasattr(value, "nbytes") else len(value) for value in values)
             if size > self._left:
                 self.full = True
-                self.manifest = replace(self.manifest, source={**self.manifest.source, "full_at": self._limit})
+                self._reached = True
                 say(f"{self.manifest.name}: the cache is full (cache_size); the other samples are read from the source")
                 return False
             if not self.lease.valid():
@@ -116,17 +117,20 @@ class Filler:
             self._closed = True
             _fillers.pop(self.folder, None)
             try:
-                if complete is None:
-                    self._writer.close()
-                else:
+                if complete is not None or self._reached:
                     self._writer.seal()
-                    self._writer.close()
-                    self.manifest = replace(self.manifest, num_samples=complete)
+                    self.manifest = self._finished(complete)
+                self._writer.close()
                 self._save(time.time())
             except OSError as problem:
                 say(f"{self.manifest.name}: {problem}")
             finally:
                 self.lease.release()
+
+    def _finished(self, complete: Optional[int]) -> Manifest:
+        """The manifest of a cache to which nothing more will come; without a count where not all samples fit."""
+        source = {**self.manifest.source, "full_at": self._limit if complete is None else None}
+        return replace(self.manifest, num_samples=complete, source=source)
 
     def _sync(self) -> None:
         self._writer.sync()

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, S
 
 from ..store import Column, InvalidCacheFile, Manifest, StoreReader, read_manifest
 from . import key as keys
-from .files import LIST, Changes, Files, compare, list_files, parse, render
+from .files import LIST, Files, render, source_changes
 from .filesystem import mount_of
 from .filler import Filler, filler_of
 from .handover import Handover
@@ -22,8 +22,9 @@ from .rows import Row, describe, fits, row_of, schema_of
 from .say import say
 from .serve import Rest, Samples, Timed
 from .subject import Subject, default_names, width_of
-from .times import recorder_of
+from .times import mark, read_stats, recorder_of
 
+_OUTDATED = frozenset({"stale-code", "schema-changed", "version-mismatch"})
 _SHARD = re.compile(r"\d+\.(shard|idx)(\.part)?$")
 PROBED = 8
 """Samples of a source that are looked at to learn the columns' shapes."""
@@ -105,17 +106,31 @@ class Opening:
     def _tell_changes(self) -> None:
         """Say what has changed since the cache of this name was made; stop in strict mode if it is the count."""
         if os.path.exists(os.path.join(self.folder, "manifest.json")):
+            if _OUTDATED & read_stats(self.folder).get("notes", {}).keys():
+                self._mark(self.folder, dict.fromkeys(_OUTDATED, ""))
             return
         others = self._others()
         if not others:
             return
         folder, manifest = max(others, key=lambda pair: pair[1].created)
-        found = [self._detailed(folder, change) for change in keys.differences(manifest.key_parts, self.parts)]
-        counts = [change for change in found if change.status == "count-mismatch"]
-        if self.wishes.strict and counts and all(change.status == "count-mismatch" for change in found):
-            raise IndexError(f"cache {self.wishes.name!r} at {folder}: {counts[0].reason}")
+        old = {**manifest.key_parts, "count": manifest.key_parts.get("count", manifest.num_samples)}
+        found = [self._detailed(folder, change) for change in keys.differences(old, self.parts)]
         told = "; ".join(f"{change.status}: {change.reason}" for change in found)
+        statuses = {change.status for change in found}
+        if self.wishes.strict and "count-mismatch" in statuses and not statuses & {"stale-code", "schema-changed"}:
+            raise IndexError(
+                f"cache {self.wishes.name!r}: {old['count']} samples in it, {self.parts['count']} in its source now "
+                f"({told}); mswb cache clean --dataset {self.wishes.name}"
+            )
         say(f"{self.wishes.name}: made again, since {told} (the old one is {folder})")
+        self._mark(folder, {change.status: change.reason for change in found if change.status in _OUTDATED})
+
+    def _mark(self, folder: str, notes: Dict[str, str]) -> None:
+        """Write to a cache what only a training can find out: its code is old, or it is the current one again."""
+        try:
+            mark(folder, notes)
+        except OSError:
+            pass  # a cache that is only read
 
     def _others(self) -> List[Tuple[str, Manifest]]:
         found = []
@@ -150,7 +165,7 @@ class Opening:
                 break
             manifest = self._manifest()
             if manifest is not None and (not self.wishes.eager or self._complete(manifest)):
-                return None, manifest
+                return None, manifest  # samples are looked up as they come
             if not self._waited():
                 return None, manifest if self.subject.item is not None else None
         manifest = self._manifest()
@@ -182,7 +197,7 @@ class Opening:
     def _waited(self) -> bool:
         """Wait a moment for the one who writes; False when that is no use."""
         held = self._held
-        if held is None or not self.wishes.wait or not self.wishes.eager:
+        if held is None or not self.wishes.wait:
             return False
         if not held.fresh:
             say(f"{self.wishes.name}: {held}, but gives no sign of life and may be on another host (force=True)")
@@ -338,23 +353,6 @@ class Opening:
         say(f"{self.wishes.name}: {have} samples fit (cache_size); the rest is read from the source in every epoch")
         dataset = ds.GeneratorDataset(Rest(samples, self.subject.items, self.subject.shards), names, shuffle=False)
         return dataset.shuffle(max(2, MAX_SHUFFLED)) if self.subject.shuffled else dataset
-
-
-def source_changes(folder: str, now: Optional[Files] = None) -> Optional[Changes]:
-    """What has changed on the disk since a cache was made; None where its list can't be read or names no files.
-
-    Args:
-        now: the files as they are, when they have been listed already.
-    """
-    try:
-        with open(os.path.join(folder, LIST), encoding="ascii") as file:
-            old = parse(file.read())
-        if now is None:
-            strict = any(item.sha256 != "-" for entries in old.values() for item in entries.values())
-            now = list_files(old, strict, [os.path.dirname(os.path.dirname(folder))])
-    except (OSError, ValueError):
-        return None
-    return compare(old, now) if old else None
 
 
 def _gone(number: int) -> Any:

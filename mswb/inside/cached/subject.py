@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import key as keys
@@ -25,6 +26,7 @@ class Subject(NamedTuple):
         parts: for the key.
         roots: files and folders that it reads.
         uncached: makes the dataset without a cache.
+        count_them: finds out how many there are, where ``number`` does not say it.
     """
 
     item: Optional[Callable[[int], Any]]
@@ -37,6 +39,7 @@ class Subject(NamedTuple):
     parts: Dict[str, Any]
     roots: List[str]
     uncached: Callable[[], Any]
+    count_them: Optional[Callable[[], int]] = None
 
 
 def subject_of(
@@ -69,13 +72,12 @@ def subject_of(
         parts,
         found.roots,
         lambda: source,
+        lambda: int(copy.deepcopy(found.bare).get_dataset_size()),
     )
 
 
 def _python(source: Any, digester: Digester, names: List[str], options: Dict[str, Any]) -> Subject:
     """A Python source: one with numbers, an iterable, or a function that returns an iterable."""
-    from mindspore import dataset as ds
-
     numbered = random_access(source)
     if not numbered and not hasattr(source, "__iter__") and not callable(source):
         kind = type(source).__name__
@@ -94,6 +96,8 @@ def _python(source: Any, digester: Digester, names: List[str], options: Dict[str
                 yield sample
 
     def uncached() -> Any:
+        from mindspore import dataset as ds
+
         width = len(names) or width_of(source[0] if numbered else next(items(0)))
         return ds.GeneratorDataset(source, names or default_names(width), **options)
 

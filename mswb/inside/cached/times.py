@@ -22,7 +22,7 @@ import os
 import socket
 import threading
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .lease import start_time
 from .shared import KINDS as _KINDS
@@ -129,7 +129,7 @@ class Recorder:
             self._touched()
 
     def note(self, status: str, text: str) -> None:
-        """Remember something for people ("lock-unsafe": on which file system)."""
+        """Remember something for people ("lock-unsafe": on which file system); an empty text forgets it."""
         with self._lock:
             self._notes[status] = text
             self._touched()
@@ -188,7 +188,20 @@ def read_stats(folder: str) -> Dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
+def mark(folder: str, notes: Dict[str, str]) -> None:
+    """Put notes to a cache that this process does not use (what has become of its source); counts stay as they are.
+
+    Raises:
+        OSError: the folder can't be written.
+    """
+    _change(folder, lambda old: {**old, "notes": _noted(old, notes)})
+
+
 def _add(folder: str, times: Dict[str, Histogram], size: int, notes: Dict[str, str]) -> None:
+    _change(folder, lambda old: _added(old, times, size, notes))
+
+
+def _change(folder: str, change: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
     """Under a lock of its own: the processes of a job all add to one file."""
     lock = os.open(os.path.join(folder, ".stats.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -196,13 +209,18 @@ def _add(folder: str, times: Dict[str, Histogram], size: int, notes: Dict[str, s
             fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError:
             pass  # a file system without locks: two processes that add at the same moment lose one addition
-        content = json.dumps(_added(read_stats(folder), times, size, notes))
+        content = json.dumps(change(read_stats(folder)))
         own = os.path.join(folder, f".{STATS}.{os.getpid()}.{threading.get_ident()}")
         with open(own, "w", encoding="utf-8") as file:
             file.write(content)
         os.replace(own, os.path.join(folder, STATS))
     finally:
         os.close(lock)
+
+
+def _noted(old: Dict[str, Any], notes: Dict[str, str]) -> Dict[str, str]:
+    before = old["notes"] if isinstance(old.get("notes"), dict) else {}
+    return {status: text for status, text in {**before, **notes}.items() if text}
 
 
 def _added(old: Dict[str, Any], times: Dict[str, Histogram], size: int, notes: Dict[str, str]) -> Dict[str, Any]:
@@ -225,7 +243,7 @@ def _added(old: Dict[str, Any], times: Dict[str, Histogram], size: int, notes: D
         "created": created if isinstance(created, (int, float)) else now,
         "last_used": now,
         "readers": _readers(old.get("readers"), hits, misses, now),
-        "notes": {**(old["notes"] if isinstance(old.get("notes"), dict) else {}), **notes},
+        "notes": _noted(old, notes),
         "classes": {kind: {str(key): count for key, count in times[kind].classes.items()} for kind in _KINDS},
         "sums": {kind: [times[kind].sum_ms, times[kind].max_ms] for kind in _KINDS},
     }
