@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from mswb.cache.check import Checked, Watch
 from mswb.cache.compile import key as keys
-from mswb.cache.compile.dependency import search_path
+from mswb.cache.compile.dependency import read_source, search_path
 from mswb.cache.compile.key import Key
 from mswb.cache.compile.sources import Sources, read_sources
 from mswb.cache.compile.verify import Here, check_with
@@ -30,6 +30,8 @@ from mswb.settings import Settings
 ENABLE, PATH, FORCE = "MS_COMPILER_CACHE_ENABLE", "MS_COMPILER_CACHE_PATH", "MS_DEV_FORCE_USE_COMPILE_CACHE"
 FOLDER = "ms_compile_cache"
 """The folder in the working directory, where the user names none; MindSpore's own default is that directory itself."""
+NEAR_FILES, NEAR_DEPTH = 300, 3
+"""How many files, and how deep below the script, are looked at for the option that switches the cache on."""
 GIT_S = 2.0
 _NOISE = frozenset(
     {ENABLE, PATH, "MS_NODE_TIMEOUT", "MS_TOPO_TIMEOUT", "MS_SCHED_HOST", "MS_SCHED_PORT", "MS_RDR_PATH"}
@@ -59,9 +61,12 @@ def keyed(request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay,
     """Give a launch the folder for its key; reads, and writes nothing."""
     overlay = _switched(overlay, settings, request)
     environ = overlay.environ()
+    on = environ.get(ENABLE) == "1"
+    if not on and not _is_mentioned(request):
+        return Keyed(overlay)
     sources = _sources(request, interpreter, environ) if request.script else None
     in_code = sources.text_options if sources else set()
-    if environ.get(ENABLE) != "1" and "enable_compile_cache" not in in_code:
+    if not on and "enable_compile_cache" not in in_code:
         return Keyed(overlay)
     forced = [make("compile-cache-forced")] if environ.get(FORCE) else []
     reason = _unkeyable(request, in_code)
@@ -107,6 +112,24 @@ def _switched(overlay: EnvOverlay, settings: Settings, request: LaunchRequest) -
     if not settings["compile_cache"] or ENABLE in overlay.environ() or ENABLE in request.no_env:
         return overlay
     return replace(overlay, entries=(*overlay.entries, EnvEntry(ENABLE, "1", "mswb")))
+
+
+def _is_mentioned(request: LaunchRequest) -> bool:
+    """Whether a file around the script has the name of the option: most projects have not, and are not parsed."""
+    folder = os.path.dirname(request.script) if request.script else request.cwd
+    left = NEAR_FILES
+    for base, folders, names in os.walk(folder):
+        folders[:] = sorted(one for one in folders if not one.startswith((".", "__")) and one != "site-packages")
+        for name in names:
+            if name.endswith(".py"):
+                left -= 1
+                if b"enable_compile_cache" in (read_source(os.path.join(base, name)) or b""):
+                    return True
+        if left <= 0 or base.count(os.sep) - folder.count(os.sep) >= NEAR_DEPTH:
+            folders.clear()
+        if left <= 0:
+            return False
+    return False
 
 
 def _unkeyable(request: LaunchRequest, in_code: set[str]) -> str:

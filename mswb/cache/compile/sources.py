@@ -12,6 +12,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from mswb.cache.compile.dependency import MAX_FILES, parse, read_source
 from mswb.cache.compile.modules import Finder, Module, NoSuchParent, absolute
@@ -21,6 +22,7 @@ DATA_SUFFIXES = frozenset({".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".
 MAX_INPUTS = 500
 _ARGUMENT_MODULES = frozenset({"argparse", "click", "fire", "absl", "optparse", "getopt", "typer", "hydra"})
 _READS = {"sys.argv": "sys.argv", "os.environ": "the environment", "os.getenv": "the environment"}
+_READ_ENDS = frozenset(name.rpartition(".")[2] for name in _READS)
 _FILE_CALLS = frozenset({"open", "read_text", "read_bytes", "safe_load", "loadtxt"})
 
 
@@ -45,7 +47,7 @@ class Sources:
         variables: environment variables that it names.
         inputs: data files that it names and that exist.
         outside: the first place for each kind of thing that is taken in.
-        text_options: the names of the compile cache's own options that the code mentions.
+        text_options: those of :data:`OPTIONS` that the code mentions.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -69,15 +71,11 @@ def read_sources(script: str, path: Sequence[str], installed: Sequence[str], cwd
     seen = {entry}
     while todo and len(found.files) < MAX_FILES:
         file, package = todo.pop()
-        data = read_source(file)
-        if data is None:
+        facts = _facts_of(file)
+        if facts is None:
             continue
-        found.files[file] = hashlib.sha256(data).hexdigest()
-        tree = parse(data, file)
-        if tree is None:
-            continue
-        _note(tree, file, cwd, found)
-        for module in _imports(tree, finder, package):
+        _add(facts, file, cwd, found)
+        for module in _modules(facts.names, finder, package):
             target = module.file
             if target and target not in seen and not _lies_in(target, installed):
                 seen.add(target)
@@ -85,16 +83,100 @@ def read_sources(script: str, path: Sequence[str], installed: Sequence[str], cwd
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What one source file tells: its SHA-256, what it imports, and what it names. ``outside``: what, and the line."""
+
+    digest: str
+    names: tuple[str, ...] = ()
+    variables: frozenset[str] = frozenset()
+    data: tuple[str, ...] = ()
+    options: frozenset[str] = frozenset()
+    outside: tuple[tuple[str, int], ...] = ()
+
+
+def _facts_of(file: str) -> _Facts | None:
+    try:
+        known = os.stat(file)
+    except OSError:
+        return None
+    return _read(file, known.st_ino, known.st_mtime_ns, known.st_size)
+
+
+@lru_cache(maxsize=2 * MAX_FILES)
+def _read(file: str, inode: int, mtime_ns: int, size: int) -> _Facts | None:
+    """The facts of a file; remembered until it changes, since a launch asks twice, and a form at every change."""
+    data = read_source(file)
+    if data is None:
+        return None
+    digest = hashlib.sha256(data).hexdigest()
+    tree = parse(data, file)
+    return _Facts(digest) if tree is None else _told(tree, digest)
+
+
+def _told(tree: ast.Module, digest: str) -> _Facts:
+    names: dict[str, None] = {}
+    texts: dict[str, None] = {}
+    options: set[str] = set()
+    outside: dict[str, int] = {}
+    for node in ast.walk(tree):
+        kind = type(node)
+        if kind is ast.Constant:
+            if isinstance(node.value, str):  # type: ignore[attr-defined]
+                texts[node.value] = None  # type: ignore[attr-defined]
+            continue
+        if kind is ast.keyword:
+            options |= {node.arg} & OPTIONS  # type: ignore[attr-defined]
+        elif kind in _TELLING:
+            names.update(dict.fromkeys(_names(node)))
+            what = _taken_in(node)
+            if what:
+                outside.setdefault(what, node.lineno)  # type: ignore[attr-defined]
+    return _Facts(
+        digest,
+        tuple(names),
+        frozenset(text for text in texts if _is_variable(text)),
+        tuple(text for text in texts if _is_data(text)),
+        frozenset(options | (OPTIONS & texts.keys())),
+        tuple(outside.items()),
+    )
+
+
+_TELLING = frozenset({ast.Import, ast.ImportFrom, ast.Call, ast.Attribute})
+OPTIONS = frozenset({"enable_compile_cache", "compile_cache_path"})
+"""Options of ``mindspore.set_context``, which win over the environment."""
+
+
+def _is_variable(text: str) -> bool:
+    return text.isupper() and text.isascii() and text.replace("_", "").isalnum() and len(text) < 100
+
+
+def _is_data(text: str) -> bool:
+    return len(text) < 1000 and "\0" not in text and os.path.splitext(text)[1].lower() in DATA_SUFFIXES
+
+
+def _add(facts: _Facts, file: str, cwd: str, found: Sources) -> None:
+    found.files[file] = facts.digest
+    found.variables |= facts.variables
+    found.text_options |= facts.options
+    for what, line in facts.outside:
+        found.outside.setdefault(what, Outside(what, file, line))
+    for text in facts.data:
+        for folder in (cwd, os.path.dirname(file)):
+            path = os.path.normpath(os.path.join(folder, text))
+            if len(found.inputs) < MAX_INPUTS and os.path.isfile(path):
+                found.inputs.add(path)
+
+
 def _lies_in(file: str, folders: Sequence[str]) -> bool:
     return any(file.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
-def _imports(tree: ast.Module, finder: Finder, package: str | None) -> Iterator[Module]:
-    for node in ast.walk(tree):
-        for name in _names(node):
-            full = absolute(name, package)
-            if full:
-                yield from _with_parents(full, finder)
+def _modules(names: Sequence[str], finder: Finder, package: str | None) -> Iterator[Module]:
+    for name in names:
+        full = absolute(name, package)
+        if full:
+            yield from _with_parents(full, finder)
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -106,7 +188,7 @@ def _names(node: ast.AST) -> Iterator[str]:
         yield origin
         separator = "" if origin.endswith(".") else "."
         yield from (f"{origin}{separator}{alias.name}" for alias in node.names)
-    elif isinstance(node, ast.Call) and _dotted(node.func) in ("importlib.import_module", "import_module"):
+    elif isinstance(node, ast.Call) and _last(node.func) == "import_module":
         first = node.args[0] if node.args else None
         if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value:
             yield first.value
@@ -124,45 +206,23 @@ def _with_parents(name: str, finder: Finder) -> Iterator[Module]:
         yield module
 
 
-def _note(tree: ast.Module, file: str, cwd: str, found: Sources) -> None:
-    for node in ast.walk(tree):
-        what = _taken_in(node)
-        if what and what not in found.outside:
-            found.outside[what] = Outside(what, file, getattr(node, "lineno", 0))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            _note_text(node.value, file, cwd, found)
-        elif isinstance(node, ast.keyword) and node.arg in OPTIONS:
-            found.text_options.add(node.arg)
-
-
-OPTIONS = ("enable_compile_cache", "compile_cache_path")
-"""Options of ``mindspore.set_context``, which win over the environment."""
-
-
-def _note_text(text: str, file: str, cwd: str, found: Sources) -> None:
-    if text in OPTIONS:
-        found.text_options.add(text)
-    elif text.isupper() and text.isascii() and text.replace("_", "").isalnum() and len(text) < 100:
-        found.variables.add(text)
-    elif os.path.splitext(text)[1].lower() in DATA_SUFFIXES and len(text) < 1000 and "\0" not in text:
-        for folder in (cwd, os.path.dirname(file)):
-            path = os.path.normpath(os.path.join(folder, text))
-            if len(found.inputs) < MAX_INPUTS and os.path.isfile(path):
-                found.inputs.add(path)
-
-
 def _taken_in(node: ast.AST) -> str | None:
     """What kind of thing outside of the code an expression or statement takes in."""
     if isinstance(node, ast.Attribute):
-        return _READS.get(_dotted(node))
+        return _READS.get(_dotted(node)) if node.attr in _READ_ENDS else None
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
         return "arguments" if any(name.split(".")[0] in _ARGUMENT_MODULES for name in names) else None
     if isinstance(node, ast.Call):
-        called = _dotted(node.func)
-        if called.rpartition(".")[2] in _FILE_CALLS or called in ("json.load", "yaml.load"):
+        last = _last(node.func)
+        if last in _FILE_CALLS or (last == "load" and _dotted(node.func) in ("json.load", "yaml.load")):
             return "a file"
     return None
+
+
+def _last(node: ast.expr) -> str:
+    """The last name of ``a.b.c``."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _dotted(node: ast.expr) -> str:
