@@ -54,7 +54,8 @@ def install(datasets: Any) -> None:
         datasets: the module ``mindspore.dataset.engine.datasets``.
     """
     folder = os.path.dirname(os.environ.get(EVENTS, ""))
-    if not folder or os.environ.get("RANK_ID", "0") != "0":
+    first = os.environ.get("RANK_ID", "0") == "0" and os.environ.get("MS_ROLE") != "MS_SCHED"
+    if not folder or not first:
         return  # one rank is enough: all of a run read the same session
     plain = datasets.Dataset.create_ir_tree
     seen: Set[Any] = set()
