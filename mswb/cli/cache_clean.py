@@ -164,9 +164,9 @@ def _show_items(found: Sequence[TrashItem]) -> None:
     for item in found:
         if item.operation != operation:
             operation = item.operation
-            print(output.safe_line(f"{operation}  {item.why}"))
+            output.print_folded(f"{operation}  {item.why}")
         when = time.strftime("%m-%d %H:%M", time.localtime(item.moved))
         print(output.safe_line(f"  {item.id}  {when}  {sized(item.disk_bytes)}"))
-        print(output.safe_line(f"    {item.path}"))
+        output.print_folded(item.path, "    ")
     size = sized(sum(item.disk_bytes for item in found))
-    print(words["sum"].format(count=len(found), size=size) if found else words["empty"])
+    output.print_folded(words["sum"].format(count=len(found), size=size) if found else words["empty"])

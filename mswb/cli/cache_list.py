@@ -25,6 +25,8 @@ _SEVERITY = {"error": 0, "warning": 1, "note": 2}
 _FIRST = ("size_bytes", "num_samples", "avg_load_time_ms")
 """What info tells first."""
 _ROW = ("path", "kind", "form", "name", "status", "size_bytes", "disk_bytes", "modified", "records", "detail")
+_MOMENTS = frozenset({"modified", "created", "last_used", "time", "begun", "ended", "repaired"})
+"""Seconds since the epoch that are shown as a date."""
 
 WORDS: dict[str, dict[str, str]] = {
     "en": {
@@ -154,7 +156,7 @@ def _order(entry: Entry) -> tuple[int, int, str]:
 def _show(entries: Sequence[Entry], count: int, sums: Sequence[Total], found: _Found) -> None:
     words = WORDS[language()]
     for entry in entries:
-        print(output.safe_line(_sign(entry) + output.short_path(entry.path)))
+        output.print_folded(_sign(entry) + output.short_path(entry.path))
         _print_parts(_parts(entry))
     if len(entries) < count:
         print(words["more"].format(count=count - len(entries)))
@@ -175,7 +177,7 @@ def _show_end(found: _Found, is_any: bool) -> None:
         print(output.safe_line(f"note: {note.title}"), file=sys.stderr)
     if not is_any:
         places = ", ".join(os.path.abspath(place) for place in found.places)
-        print(output.safe_line(words["nobody" if found.all else "nothing"].format(places=places)))
+        output.print_folded(words["nobody" if found.all else "nothing"].format(places=places))
 
 
 def _sign(entry: Entry) -> str:
@@ -202,16 +204,16 @@ def _print_parts(parts: Iterable[str], indent: str = "    ") -> None:
     line = ""
     for part in map(output.safe_line, parts):
         if line and output.cell_width(indent + line + "  " + part) > output.width():
-            print(indent + line)
+            output.print_folded(line, indent)
             line = ""
         line += ("  " if line else "") + part
-    print(indent + line)
+    output.print_folded(line, indent)
 
 
 def _show_facts(entry: Entry) -> None:
     """Everything about one entry, a fact a line; the three that decide come first."""
     row = to_row(entry)
-    print(output.safe_line(_sign(entry) + entry.path))
+    output.print_folded(_sign(entry) + entry.path)
     facts: dict[str, Any] = {name: row.get(name) for name in _FIRST if name in row}
     facts.update((name, row[name]) for name in (*_ROW, *row) if name not in facts and name != "path")
     for name, value in facts.items():
@@ -219,19 +221,27 @@ def _show_facts(entry: Entry) -> None:
             continue
         _print_fact(name, value)
     for finding in entry.findings:
-        print(output.safe_line(f"  {output.mark(finding.severity)} {finding.title}"))
+        output.print_folded(f"{output.mark(finding.severity)} {finding.title}", "  ")
 
 
 def _print_fact(name: str, value: Any, indent: str = "  ") -> None:
     if isinstance(value, Mapping) and value:
         print(output.safe_line(f"{indent}{name}:"))
         for inner, content in value.items():
-            _print_fact(str(inner), content, indent + "  ")
-    elif isinstance(value, (list, tuple)):
-        for index, content in enumerate(value):
-            _print_fact(name if not index else " " * len(name), content, indent)
-    else:
-        print(output.safe_line(f"{indent}{name}: {_value(name, value)}"))
+            if content is not None:
+                _print_fact(str(inner), content, indent + "  ")
+    elif isinstance(value, (list, tuple)) and value:
+        print(output.safe_line(f"{indent}{name}:"))
+        for content in value:
+            output.print_folded(f"- {_one_line(content)}", indent + "  ")
+    elif not isinstance(value, (Mapping, list, tuple)):
+        output.print_folded(f"{name}: {_value(name, value)}", indent)
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_value(name, content)}" for name, content in value.items() if content is not None)
+    return str(value)
 
 
 def _value(name: str, value: Any) -> str:
@@ -239,7 +249,7 @@ def _value(name: str, value: Any) -> str:
         return WORDS[language()]["unknown"]
     if name.endswith("_bytes") and isinstance(value, int):
         return _size(value)
-    if name in ("modified", "created", "last_used") and isinstance(value, (int, float)):
+    if name in _MOMENTS and isinstance(value, (int, float)):
         return _moment(value)
     if isinstance(value, float):
         return f"{value:.4g}"

@@ -165,9 +165,9 @@ def _fitted(widths: list[int], room: int) -> list[int]:
 
 
 def _print_row(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> None:
-    folded = [_fold(cell, room) for cell, room in zip(cells, widths, strict=True)]
-    for line in range(max(map(len, folded))):
-        parts = [column[line] if line < len(column) else "" for column in folded]
+    columns = [folded(cell, room) for cell, room in zip(cells, widths, strict=True)]
+    for line in range(max(map(len, columns))):
+        parts = [column[line] if line < len(column) else "" for column in columns]
         padded = (
             " " * (room - cell_width(part)) + part if index in right else part + " " * (room - cell_width(part))
             for index, (part, room) in enumerate(zip(parts, widths, strict=True))
@@ -175,7 +175,16 @@ def _print_row(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]
         print("  ".join(padded).rstrip())
 
 
-def _fold(text: str, room: int) -> list[str]:
+def print_folded(text: str, indent: str = "") -> None:
+    """Print one line's text in as many lines as the width asks for, those after the first indented by four more."""
+    rest, lead = safe_line(text), indent
+    while rest:
+        piece = folded(rest, max(8, width() - len(lead)))[0]
+        print(lead + piece)
+        rest, lead = rest[len(piece) :].lstrip(), indent + "    "
+
+
+def folded(text: str, room: int) -> list[str]:
     """``text`` in pieces of at most ``room`` columns, cut at a space where one is near."""
     pieces: list[str] = []
     while cell_width(text) > room:

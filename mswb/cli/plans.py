@@ -62,13 +62,13 @@ def show_plan(plan: Plan, nothing: str) -> None:
     words = WORDS[language()]
     for action in plan.actions:
         kind = KIND_WORDS[language()].get(action.kind, action.kind.replace("-", " "))
-        print(output.safe_line(f"{kind}  {action.target}"))
+        output.print_folded(f"{kind}  {action.target}")
         parts = [action.detail, sized(action.bytes) if action.bytes else ""]
-        print(output.safe_line("    " + ", ".join(part for part in parts if part)))
+        output.print_folded(", ".join(part for part in parts if part), "    ")
     for warning in plan.warnings:
-        print(output.safe_line(words["note"].format(text=warning)))
+        output.print_folded(words["note"].format(text=warning))
     count = words["one"] if len(plan.actions) == 1 else words["many"].format(count=len(plan.actions))
-    print(f"{count}{', ' + sized(plan.bytes) if plan.bytes else ''}" if plan.actions else nothing)
+    output.print_folded(f"{count}{', ' + sized(plan.bytes) if plan.bytes else ''}" if plan.actions else nothing)
 
 
 def sized(count: int) -> str:

@@ -14,6 +14,7 @@ from mswb.cache import clean, trashes
 from mswb.cache.clean import Guard, Selection, plan_clean, select
 from mswb.cache.entries import Entry
 from mswb.cache.holders import Holder, Snapshot
+from mswb.findings import choose_language
 from mswb.inside.cached import lease
 from mswb.plan import apply
 from mswb.signals import ProcessId
@@ -25,6 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MSWB_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setenv("MSWB_CACHE_ROOT", str(tmp_path / "root"))
     monkeypatch.setenv("MSWB_LANG", "en")
+    choose_language("")
 
 
 MIB = 1 << 20

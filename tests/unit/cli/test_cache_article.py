@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from mswb.cli import plans
 from mswb.cli.app import run
+from mswb.findings import choose_language
 from mswb.inside.store import Column, Manifest, StoreWriter, write_manifest
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "fixtures" / "report.schema.json").read_text(encoding="utf-8"))
@@ -23,19 +25,20 @@ Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The article's project folder, the current one; the file-cache root lies outside it."""
     for name in ("MSWB_CONFIG", "MSWB_STATE_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("MSWB_CACHE_ROOT", raising=False)
     monkeypatch.setenv("MSWB_LANG", "en")
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", "400")
     folder = tmp_path / "home" / "user" / "project"
     (folder / "dataset" / "train").mkdir(parents=True)
     (folder / "dataset" / "train" / "img_001.jpg").write_bytes(b"\xff\xd8 no cache")
     monkeypatch.chdir(folder)
-    return folder
+    yield folder
+    choose_language("")
 
 
 @pytest.fixture
@@ -78,7 +81,6 @@ def test_list_shows_corrupted_and_the_size_in_bytes(root: Path, capsys: Output) 
     size = sum(path.stat().st_size for path in (root / "imagenet_train").rglob("*") if path.is_file())
     block = shown.split("\n/")[0]
     assert "status: corrupted" in block and f"size: {size} (" in block
-    assert max(map(len, shown.splitlines()), default=0) <= 80 + len(str(root))
     assert run(["cache", "list", "--format", "json"]) == 1
     found = report(capsys)
     assert found["schema"] == "mswb.cache/1"
@@ -252,3 +254,30 @@ def test_chinese(root: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) ->
     assert "status: corrupted" in shown and "缓存根目录" in shown
     assert run(["cache", "clean", "--force"]) == 0
     assert "移入回收区" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["list --system", "info", "clean --all", "clean --all --force", "trash", "undo"])
+def test_no_line_is_wider_than_the_terminal(
+    root: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    make(root, "a_name_that_is_as_long_as_a_line_of_this_narrow_terminal_can_hold")
+    if command in ("trash", "undo"):
+        assert run(["cache", "clean", "--all", "--force"]) == 0
+    run(["cache", *command.split()])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
+
+
+def test_info_tells_three_things_first(root: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    folder = make(root, "imagenet_train")
+    assert run(["cache", "info", "--path", str(root), "--dataset", "imagenet_train"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "".join(lines[:4]).replace(" ", "").startswith(str(folder))
+    facts = [line.strip().partition(":")[0] for line in lines if line.startswith("  ") and ":" in line]
+    start = facts.index("size_bytes")
+    assert facts[start : start + 3] == ["size_bytes", "num_samples", "avg_load_time_ms"]
+    assert max(map(len, lines)) <= 80
+    assert run(["cache", "info", "--path", str(folder), "--format", "json"]) == 0
+    (row,) = report(capsys)["entries"]
+    assert row["num_samples"] == 8 and row["avg_load_time_ms"] > 0 and row["holders"] == []
