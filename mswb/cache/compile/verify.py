@@ -53,7 +53,7 @@ def check_with(path: str, watch: Watch, here: Here) -> Checked:
     """The same, under a given interpreter."""
     folder = _Folder(path)
     graphs, versions, faults = _graphs(folder, watch)
-    digest, hash_faults = _hash(folder)
+    digests, hash_faults = _hashes(folder)
     faults += hash_faults
     more: dict[str, object] = {"graphs": len(folder.graphs)}
     try:
@@ -61,15 +61,16 @@ def check_with(path: str, watch: Watch, here: Here) -> Checked:
     except ValueError as problem:
         faults.append(Fault("key-mismatch", printable(str(problem), 300)))
         sealed = known = None
-    faults += _seal_faults(folder, sealed, known, digest, watch)
+    faults += _seal_faults(folder, sealed, known, watch)
     faults += _version_faults(versions, known, here)
     if known is not None:
         faults += _key_faults(path, known)
         more.update(script=known.script, key=known.key, mindspore=known.versions.get("mindspore"))
-    elif digest is not None and not hash_faults:
-        found = find_script(path, digest, here.installed, watch.cancelled)
-        faults += _source_faults(folder, found, here)
-        more["script"] = found.match.script if found.match else None
+    elif not hash_faults:
+        for digest in dict.fromkeys(digests.values()):
+            found = find_script(path, digest, here.installed, watch.cancelled)
+            faults += _source_faults(folder, found, here)
+            more["script"] = found.match.script if found.match else None
     faults.sort(key=lambda fault: ORDER.index(fault.code))
     status = faults[0].code if faults else "ok"
     if not faults and sealed is None:
@@ -175,23 +176,28 @@ def _graphs(folder: _Folder, watch: Watch) -> tuple[int, dict[str, list[str]], l
     return nodes, versions, faults
 
 
-def _hash(folder: _Folder) -> tuple[str | None, list[Fault]]:
+def _hashes(folder: _Folder) -> tuple[dict[str, str], list[Fault]]:
+    """The hash of each role that compiled into the folder; under a cluster the name begins with MS_WORKER."""
+    found: dict[str, str] = {}
+    faults: list[Fault] = []
     if not folder.hashes:
-        return None, [Fault("interrupted", "there is no compile_dependency.hash: MindSpore will not use the graphs")]
-    path = os.path.join(folder.path, folder.hashes[0])
-    try:
-        with open(path, "rb") as file:
-            data = file.read(4096)
-    except OSError as problem:
-        return None, [Fault("corrupted", f"the hash can't be read: {problem.strerror}", 0, file=path)]
-    if _HASH.fullmatch(data) is None:
-        return None, [Fault("corrupted", "the hash is no hash: 64 hex digits were expected", 0, file=path)]
-    return data[:64].decode("ascii"), []
+        faults.append(Fault("interrupted", "there is no compile_dependency.hash: MindSpore will not use the graphs"))
+    for name in folder.hashes:
+        path = os.path.join(folder.path, name)
+        try:
+            with open(path, "rb") as file:
+                data = file.read(4096)
+        except OSError as problem:
+            faults.append(Fault("corrupted", f"the hash can't be read: {problem.strerror}", 0, file=path))
+            continue
+        if _HASH.fullmatch(data) is None:
+            faults.append(Fault("corrupted", "the hash is no hash: 64 hex digits were expected", 0, file=path))
+        else:
+            found[name] = data[:64].decode("ascii")
+    return found, faults
 
 
-def _seal_faults(
-    folder: _Folder, seal: Seal | None, key: Key | None, digest: str | None, watch: Watch
-) -> Iterator[Fault]:
+def _seal_faults(folder: _Folder, seal: Seal | None, key: Key | None, watch: Watch) -> Iterator[Fault]:
     if seal is None:
         if key is not None:
             yield Fault("unverified", "no run with it has ended well yet, so its graphs are not sealed")
@@ -205,7 +211,7 @@ def _seal_faults(
         if not os.path.isfile(path) or os.path.islink(path):
             yield Fault("interrupted", f"{printable(name, 100)} is gone")
         elif keys.file_hash(path) != expected:
-            if HASH_NAME.match(name) and digest is not None:
+            if HASH_NAME.match(name):
                 yield Fault(
                     "key-mismatch", "another program has compiled into it since: its hash is not the sealed one"
                 )

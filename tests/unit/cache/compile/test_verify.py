@@ -215,3 +215,13 @@ def test_a_repair_moves_all_that_a_run_would_use_and_nothing_else(tmp_path: Path
 def test_what_is_fine_needs_no_repair(tmp_path: Path) -> None:
     folder = cache(simple(tmp_path))
     assert not plan(str(folder), check(folder), None).plan.actions
+
+
+def test_each_role_has_a_hash_of_its_own(tmp_path: Path) -> None:
+    folder = cache(simple(tmp_path))
+    digest = (folder / "compile_dependency.hash").read_text()
+    (folder / "MS_WORKERcompile_dependency.hash").write_text(digest)
+    (folder / "MS_WORKERcompile_cache_0.mindir").write_bytes(GRAPH.read_bytes())
+    assert (check(folder).status, check(folder).records) == ("ok", 2)
+    (folder / "MS_WORKERcompile_dependency.hash").write_text("1" * 64)
+    assert check(folder).status == "stale-source"
