@@ -23,7 +23,6 @@ WORDS: dict[str, dict[str, str]] = {
         "state": "no file cache of yours in {root} is broken or stale; --all takes all, --path, --dataset, --size some",
         "nothing": "there is nothing to bring back",
         "empty": "the trash is empty",
-        "item": "{when}  {size}  {why}",
         "sum": "{count} in the trash, {size}; 'mswb cache undo ID' brings one back",
     },
     "zh": {
@@ -31,7 +30,6 @@ WORDS: dict[str, dict[str, str]] = {
         "state": "{root} 中没有您的损坏或过期的文件缓存；--all 清理全部，--path、--dataset、--size 清理部分",
         "nothing": "没有可恢复的内容",
         "empty": "回收区为空",
-        "item": "{when}  {size}  {why}",
         "sum": "回收区中有 {count} 项，{size}；mswb cache undo ID 可恢复其中一项",
     },
 }
@@ -166,7 +164,7 @@ def _show_items(found: Sequence[TrashItem]) -> None:
             operation = item.operation
             output.print_folded(f"{operation}  {item.why}")
         when = time.strftime("%m-%d %H:%M", time.localtime(item.moved))
-        print(output.safe_line(f"  {item.id}  {when}  {sized(item.disk_bytes)}"))
+        output.print_folded(f"{item.id}  {when}  {sized(item.disk_bytes)}", "  ")
         output.print_folded(item.path, "    ")
     size = sized(sum(item.disk_bytes for item in found))
     output.print_folded(words["sum"].format(count=len(found), size=size) if found else words["empty"])
