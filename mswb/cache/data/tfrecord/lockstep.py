@@ -1,0 +1,222 @@
+"""Many records at once: one step of parsing tf.train.Example is done for all of them before the next.
+
+Records of one file are built alike, so numpy does in one call what Python would do for each. At each feature the head
+of one record (its tags, lengths and name) is parsed, and all records whose head differs in nothing but the lengths are
+done with it; then the next one that is left, and so on. Whatever is not the plain form that every writer of Examples
+produces (packed numbers, name before value, nothing else) is left to :mod:`mswb.cache.data.tfrecord.example`: here a
+record is only ever found to be surely whole, never to be damaged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mswb.cache.data.tfrecord.example import KINDS
+from mswb.cache.data.tfrecord.records import ENDLESS, Records
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Hashes = NDArray[np.uint64]
+
+MAX_FEATURES = 64
+MAX_VALUES = 16
+"""Byte strings of one list; longer lists are parsed one by one."""
+_MAX_NAME = 127
+_HEADS = 16
+"""Different heads that are tried at one step."""
+_LONGEST = 5
+"""Bytes of a length that are read; more would be 2**35 and beyond."""
+_BYTES, _FLOATS, _INTEGERS = (number << 3 | 2 for number in KINDS)
+_ENTRY, _NAME, _VALUE, _ITEM = 0x0A, 0x0A, 0x12, 0x0A
+_NEVER = 1 << 48
+"""Stands for a length that can't be read: nothing is so long."""
+_START = np.uint64(0x9E3779B97F4A7C15)
+
+
+def signatures(records: Records) -> Hashes:
+    """For each record a hash of its features' names and kinds, or 0 where it isn't sure.
+
+    Records with one hash have the same features.
+    """
+    result = np.zeros(len(records), np.uint64)
+    rows = np.arange(len(records))
+    at, end, good = _open(records, records.starts, records.ends, _ENTRY)
+    good &= end == records.ends
+    hashes = np.full(len(records), _START, np.uint64)
+    for _ in range(MAX_FEATURES):
+        more = good & (at < end)
+        whole = good & ~more
+        result[rows[whole]] = hashes[whole]
+        if not more.any():
+            break
+        if not more.all():
+            records, rows, at, end, hashes = records.some(more), rows[more], at[more], end[more], hashes[more]
+        at, good = _feature(records, at, end, hashes)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The bytes of one entry before the values of its list.
+
+    Attributes:
+        size: how many they are.
+        bytes: all of them, filled up to whole words.
+        mask: the bits of them that are alike in records built alike: all, but of a length only whether it goes on.
+        lengths: place and width of each length in it: of the entry, the feature and, unless that is empty, the list.
+        kind: the tag of the list, 0 without one.
+        hash: of name and kind.
+    """
+
+    size: int
+    bytes: NDArray[np.uint8]
+    mask: NDArray[np.uint8]
+    lengths: tuple[tuple[int, int], ...]
+    kind: int
+    hash: np.uint64
+
+
+def _feature(records: Records, at: Ints, end: Ints, hashes: Hashes) -> tuple[Ints, Bools]:
+    """One entry of the map in each record: where the next one begins, and whether it is surely whole.
+
+    ``hashes`` are added to.
+    """
+    after = at.copy()
+    good = np.zeros(len(at), np.bool_)
+    left = np.arange(len(at))
+    for _ in range(_HEADS):
+        if not len(left):
+            break
+        some = records if len(left) == len(at) else records.some(left)
+        head = _head(some.bytes(int(at[left[0]]), 16 + _MAX_NAME))
+        if head is None:
+            left = left[1:]
+            continue
+        alike, stop, fits = _like(some, at[left], end[left], head)
+        after[left] = stop
+        good[left] = alike & fits
+        hashes[left[alike]] += head.hash
+        left = left[~alike]
+    return after, good
+
+
+def _head(data: bytes) -> _Head | None:
+    """The head of the entry that ``data`` begins with; None where it is not of the plain form."""
+    at = 0
+    mask = bytearray()
+    lengths: list[tuple[int, int]] = []
+    kind = 0
+    name = b""
+    for tag in (_ENTRY, _NAME, _VALUE, None):
+        if len(data) < at + 2 or (tag is not None and data[at] != tag):
+            return None
+        width = next((width for width in range(1, _LONGEST + 1) if not data[at + width : at + width + 1] >= b"\x80"), 0)
+        if not width:
+            return None
+        mask += b"\xff" + b"\x80" * width
+        place, at = at + 1, at + 1 + width
+        if tag == _NAME and len(lengths) == 1 and not name:
+            name = data[at : at + data[place]]
+            mask[place] = 0xFF
+            mask += b"\xff" * len(name)
+            at += len(name)
+            if width > 1 or at >= len(data):
+                return None
+            continue
+        lengths.append((place, width))
+        if tag == _VALUE and data[place:at] == b"\0":
+            mask[place] = 0xFF
+            break
+        kind = data[place - 1] if tag is None else 0
+    if kind not in (0, _BYTES, _FLOATS, _INTEGERS):
+        return None
+    return _Head(at, _words(data[:at]), _words(bytes(mask)), tuple(lengths), kind, _hash(name, kind))
+
+
+def _words(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data + bytes(-len(data) % 8), np.uint8)
+
+
+def _hash(name: bytes, kind: int) -> np.uint64:
+    """64 bits that tell a feature from others; sums of them tell sets of features apart."""
+    return np.uint64(int.from_bytes(blake2b(name, digest_size=8, salt=bytes([kind])).digest(), "little"))
+
+
+def _like(records: Records, at: Ints, end: Ints, head: _Head) -> tuple[Bools, Ints, Bools]:
+    """Which records go on with such a head, where their entries end, and whether what is in them is surely whole."""
+    size = head.size
+    heads = records.windows(at, len(head.bytes))
+    unlike = (heads.view(np.uint64) ^ head.bytes.view(np.uint64)) & head.mask.view(np.uint64)
+    alike = unlike[:, 0] == 0
+    for column in range(1, unlike.shape[1]):
+        alike &= unlike[:, column] == 0
+    inner = [(place + width, _decoded(heads, place, width)) for place, width in head.lengths]
+    stop = at + inner[0][0] + inner[0][1]
+    good = (stop <= end) & (records.index(at + (size - 1)) - records.index(at) == size - 1)
+    for place, length in inner[1:]:
+        good &= at + place + length == stop
+    if head.kind:
+        good &= (at + size == stop) | _values(records, at + size, stop, head.kind)
+    return alike, stop, good
+
+
+def _values(records: Records, at: Ints, end: Ints, kind: int) -> Bools:
+    """Whether each list holds what its kind says."""
+    value, stop, good = _open(records, at, end, _ITEM)
+    last = stop == end
+    if kind == _FLOATS:
+        return np.asarray(good & last & ((stop - value) & 3 == 0))
+    if kind == _INTEGERS:
+        good &= last & ((stop == value) | (records.take(stop - 1) < 0x80))
+        long = np.flatnonzero(good & (stop - value >= ENDLESS))
+        if len(long):
+            good[long] = records.some(long).integers(value[long], stop[long])
+        return good
+    rest = np.flatnonzero(good & ~last)
+    for _ in range(MAX_VALUES):
+        if not len(rest):
+            return good
+        _, stop[rest], fits = _open(records.some(rest), stop[rest], end[rest], _ITEM)
+        good[rest] = fits
+        rest = rest[fits & (stop[rest] < end[rest])]
+    good[rest] = False
+    return good
+
+
+def _open(records: Records, at: Ints, end: Ints, tag: int) -> tuple[Ints, Ints, Bools]:
+    """Enter the field that begins at ``at``: its extent, and whether it has this tag and lies before ``end``."""
+    length, inside = _varint(records, at + 1)
+    stop = inside + length
+    return inside, stop, (records.take(at) == tag) & (stop <= end)
+
+
+def _varint(records: Records, at: Ints) -> tuple[Ints, Ints]:
+    """The numbers at ``at`` and what follows them; :data:`_NEVER` for one of more than five bytes."""
+    value = records.take(at).astype(np.int64)
+    after = at + 1
+    rows = np.flatnonzero(value >= 0x80)
+    if not len(rows):
+        return value, after
+    value &= 0x7F
+    for shift in range(7, 7 * _LONGEST, 7):
+        byte = records.some(rows).take(after[rows]).astype(np.int64)
+        value[rows] |= (byte & 0x7F) << shift
+        after[rows] += 1
+        rows = rows[byte >= 0x80]
+        if not len(rows):
+            return value, after
+    value[rows] = _NEVER
+    return value, after
+
+
+def _decoded(heads: NDArray[np.uint8], place: int, width: int) -> Ints:
+    """The length of ``width`` bytes at ``place`` in each head."""
+    value: Any = heads[:, place].astype(np.int64) & 0x7F
+    for more in range(1, width):
+        value |= (heads[:, place + more].astype(np.int64) & 0x7F) << 7 * more
+    return np.asarray(value)
