@@ -58,7 +58,8 @@ class Damage(Exception):
 class Graph:
     """What a walk has found. ``version`` is the MindSpore that wrote it; ``reads`` maps names to where they are used.
 
-    ``nodes`` counts the operators of the graph and all its functions.
+    ``nodes`` counts the operators of the graph and all its functions. ``open``: names may be defined where
+    the walk does not look, in a part that it takes for bytes.
     """
 
     version: str = ""
@@ -66,6 +67,7 @@ class Graph:
     nodes: int = 0
     damage: Damage | None = None
     graphs: int = 0
+    open: bool = False
     defined: set[bytes] = field(default_factory=set)
     reads: dict[bytes, int] = field(default_factory=dict)
 
@@ -149,6 +151,8 @@ class _Walk:
             return kind, start, stop
         if kind == _TEXT:
             self._text(message, number, self._data[start:stop], start)
+        elif (message, number) == _MAPS:
+            self._found.open = True
         elif kind in (_PACKED32, _PACKED64) and (stop - start) % (4 if kind == _PACKED32 else 8):
             raise Damage(start, f"the numbers of field {number} of a {message} are cut")
         elif kind == _PACKED:
@@ -191,11 +195,13 @@ class _Walk:
 
 _DEFINES = frozenset({("Node", 2), ("Value", 1), ("Tensor", 7), ("Graph", 2), ("Primitive", 1), ("Node", 3)})
 """Fields that give a name which the input of a node may be."""
+_MAPS = ("Graph", 10)
+"""Parameters that are hash tables."""
 
 
 def _refuse_dangling(found: Graph) -> None:
     """An input that nothing defines: a letter of a name has changed, and MindSpore would not load it either."""
     for name, offset in found.reads.items():
-        if name not in found.defined:
+        if name not in found.defined and not found.open:
             shown = name.decode("utf-8")[:80]
             raise Damage(offset, f"a node reads {shown}, which nothing defines")

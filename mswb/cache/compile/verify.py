@@ -173,7 +173,21 @@ def _graphs(folder: _Folder, watch: Watch) -> tuple[int, dict[str, list[str]], l
             versions.setdefault(printable(found.version, 40), []).append(name)
     if not folder.graphs:
         faults.append(Fault("interrupted", "it holds no graph"))
+    missing = _missing(folder.graphs)
+    if missing:
+        reason = f"{_listed(missing)} is missing: it was deleted, or MindSpore could not write it"
+        faults.append(Fault("unverified", reason))
     return nodes, versions, faults
+
+
+def _missing(names: Sequence[str]) -> list[str]:
+    """Graphs whose number is below the highest of their role, and that are not there: MindSpore numbers from 0."""
+    highest: dict[str, int] = {}
+    for name in names:
+        stem, number = name.removesuffix(f"{_number(name)[0]}.mindir"), _number(name)[0]
+        highest[stem] = max(highest.get(stem, 0), number)
+    wanted = (f"{stem}{number}.mindir" for stem, last in highest.items() for number in range(min(last, MAX_FAULTS)))
+    return sorted(set(wanted) - set(names), key=_number)
 
 
 def _hashes(folder: _Folder) -> tuple[dict[str, str], list[Fault]]:

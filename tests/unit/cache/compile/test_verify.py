@@ -225,3 +225,10 @@ def test_each_role_has_a_hash_of_its_own(tmp_path: Path) -> None:
     assert (check(folder).status, check(folder).records) == ("ok", 2)
     (folder / "MS_WORKERcompile_dependency.hash").write_text("1" * 64)
     assert check(folder).status == "stale-source"
+
+
+def test_a_graph_that_is_missing_between_others_is_named(tmp_path: Path) -> None:
+    folder = cache(simple(tmp_path), graphs=4)
+    (folder / "compile_cache_1.mindir").unlink()
+    found = check(folder)
+    assert found.status == "unverified" and "compile_cache_1.mindir is missing" in found.faults[0].reason
