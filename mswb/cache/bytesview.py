@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from mswb.cache.check import Fault
 from mswb.files.safety import open_regular
-from mswb.findings import Finding
+from mswb.findings import Finding, language
 
 ROW = 16
 """Bytes in a row of a hex view."""
@@ -80,9 +80,9 @@ def marks(form: str, source: Source, faults: Sequence[Fault]) -> tuple[Mark, ...
     for fault in faults:
         if fault.offset is None:
             continue
-        fields = list(name_fields(source, fault.offset, fault.record)) if name_fields is not None else []
+        fields = list(name_fields(source, fault)) if name_fields is not None else []
         if not fields:
-            fields = [Mark(fault.offset, fault.offset + 1, _record(fault.record))]
+            fields = [Mark(fault.offset, fault.offset + 1, _record(fault))]
         for mark in (*fields, damaged(fault, source.size)):
             found.setdefault((mark.start, mark.end, mark.name), mark)
     return tuple(sorted(found.values(), key=lambda mark: (mark.start, mark.fault, -mark.end)))
@@ -92,61 +92,98 @@ def damaged(fault: Fault, size: int) -> Mark:
     """The bytes that a fault is about: the very byte where it is known, else its record as far as its length is."""
     start = fault.byte if fault.byte is not None else fault.offset or 0
     length = 1 if fault.byte is not None else max(1, fault.length or 1)
-    return Mark(start, max(start + 1, min(start + length, size)), fault.reason, fault=True)
+    return Mark(start, max(start + 1, min(start + length, size)), word("fault"), fault=True)
 
 
-def _record(number: int | None) -> str:
-    return "record" if number is None else f"record {number}"
+def word(name: str) -> str:
+    """The words of this name, in the language of this process."""
+    return _WORDS[name][language() == "zh"]
 
 
-def _tfrecord(source: Source, offset: int, number: int | None) -> Iterator[Mark]:
+_WORDS = {
+    "record": ("record", "记录"),
+    "fault": ("the fault", "故障处"),
+    "begins": ("its beginning", "开头"),
+    "length": ("length", "长度"),
+    "length crc": ("CRC of the length", "长度的 CRC"),
+    "data": ("data", "数据"),
+    "data crc": ("CRC of the data", "数据的 CRC"),
+    "beyond": ("data, said to end beyond the file", "数据，声称的末尾超出文件"),
+    "shard": ("header of the shard", "分片头"),
+    "header": ("header, sample", "记录头，样本"),
+    "payload": ("payload, bytes:", "载荷，字节数："),
+    "json length": ("length of the JSON header", "JSON 头的长度"),
+    "json": ("JSON header", "JSON 头"),
+    "row": ("row", "行"),
+}
+
+
+def _record(fault: Fault, after: int = 0) -> str:
+    return word("record") if fault.record is None else f"{word('record')} {fault.record + after}"
+
+
+def _tfrecord(source: Source, fault: Fault) -> Iterator[Mark]:
     """Frames of a TFRecord: length u64, CRC of the length, data, CRC of the data (TFRecord's own description)."""
+    offset = fault.offset or 0
     for step in range(RECORDS):
-        head = source.read(offset, 12)
-        name = _record(None if number is None else number + step)
+        head, name = source.read(offset, 12), _record(fault, step)
         if len(head) < 12:
             if head:
-                yield Mark(offset, offset + len(head), f"{name}: begins")
+                yield Mark(offset, offset + len(head), f"{name}: {word('begins')}")
             return
         (length,) = struct.unpack("<Q", head[:8])
-        yield Mark(offset, offset + 8, f"{name}: length {length:,}")
-        yield Mark(offset + 8, offset + 12, "CRC of the length")
+        yield Mark(offset, offset + 8, f"{name}: {word('length')} {length:,}")
+        yield Mark(offset + 8, offset + 12, word("length crc"))
         data, end = offset + 12, offset + 12 + length
         if end + 4 > source.size:
-            yield Mark(data, source.size, "data (its length goes beyond the file)")
+            yield Mark(data, source.size, word("beyond"))
             return
         if length:
-            yield Mark(data, end, "data")
-        yield Mark(end, end + 4, "CRC of the data")
+            yield Mark(data, end, word("data"))
+        yield Mark(end, end + 4, word("data crc"))
         offset = end + 4
 
 
-def _store(source: Source, offset: int, number: int | None) -> Iterator[Mark]:
+def _store(source: Source, fault: Fault) -> Iterator[Mark]:
     """Records of a file cache: a header that begins with MSWR and holds the sample and the length of its payload."""
-    head = source.read(offset, 24)
-    if head[:8] == b"MSWCSHD1":
-        yield Mark(offset, min(offset + 4096, source.size), "header of the shard")
-    elif head[:4] == b"MSWR" and len(head) == 24:
+    offset = fault.offset or 0
+    for step in range(RECORDS):
+        head = source.read(offset, 24)
+        if head[:8] == b"MSWCSHD1":
+            yield Mark(offset, min(offset + 4096, source.size), word("shard"))
+            return
+        if head[:4] != b"MSWR" or len(head) < 24:
+            return
         sample, length = struct.unpack("<QQ", head[8:])
-        name = _record(number)
-        yield Mark(offset, min(offset + 64, source.size), f"{name}: header, sample {sample:,}")
+        yield Mark(offset, min(offset + 64, source.size), f"{_record(fault, step)}: {word('header')} {sample:,}")
         if length:
-            yield Mark(offset + 64, min(offset + 64 + length, source.size), f"payload of {length:,} bytes")
+            yield Mark(offset + 64, min(offset + 64 + length, source.size), f"{word('payload')} {length:,}")
+        offset += 64 + -(-length // 64) * 64
 
 
-def _mindrecord(source: Source, offset: int, number: int | None) -> Iterator[Mark]:
+def _mindrecord(source: Source, fault: Fault) -> Iterator[Mark]:
     """A row of a MindRecord page begins with its length as u64; the file begins with that of the JSON header."""
-    head = source.read(offset, 8)
-    if len(head) < 8:
-        return
-    (length,) = struct.unpack("<Q", head)
-    what = "length of the header" if not offset else f"{_record(number)}: length"
-    yield Mark(offset, offset + 8, f"{what} {length:,}")
-    end = offset + 8 + length
-    yield Mark(offset + 8, min(end, source.size), "JSON header" if not offset else "row")
+    offset = fault.offset or 0
+    for step in range(RECORDS):
+        head = source.read(offset, 8)
+        if len(head) < 8:
+            return
+        (length,) = struct.unpack("<Q", head)
+        if not offset:
+            yield Mark(0, 8, f"{word('json length')} {length:,}")
+            yield Mark(8, max(9, min(8 + length, source.size)), word("json"))
+            return
+        # The index tells how long the damaged row is; its own length may be what is damaged.
+        end = offset + (fault.length if not step and fault.length else 8 + length)
+        if end > source.size:
+            return
+        yield Mark(offset, offset + 8, f"{_record(fault, step)}: {word('length')} {length:,}")
+        if end > offset + 8:
+            yield Mark(offset + 8, end, word("row"))
+        offset = end
 
 
-_FORMATS: Mapping[str, Callable[[Source, int, int | None], Iterator[Mark]]] = {
+_FORMATS: Mapping[str, Callable[[Source, Fault], Iterator[Mark]]] = {
     "tfrecord": _tfrecord,
     "mindrecord": _mindrecord,
     "file-cache": _store,

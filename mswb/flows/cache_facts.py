@@ -57,12 +57,8 @@ def to_item(entry: Entry) -> Item:
     )
 
 
-def closer(item: Item, cancelled: Callable[[], bool] = lambda: False) -> dict[str, Any]:
-    """Facts of one entry by name: ``holders`` are the processes that use it, as texts."""
-    facts = dict(_info(item))
-    facts["holders"] = holders_of(from_item(item), snapshot(cancelled))
-    return facts
+def closer(item: Item, cancelled: Callable[[], bool] = lambda: False) -> Mapping[str, Any]:
+    """Facts of one entry by name: what its kind can tell; ``holders`` are the processes that use it, as texts."""
+    from mswb.flows.caches import informed
 
-
-def _info(item: Item) -> Mapping[str, Any]:
-    return {}
+    return informed(from_item(item), snapshot(cancelled)).more

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.ui.scenes import convert, curves, form, inventory, launch, logs, machine, shell, tables
+from tests.ui.scenes import caches, convert, curves, form, inventory, launch, logs, machine, shell, tables
 from tests.ui.scenes.stage import Scene
 
-GROUPS = (launch, inventory, convert, machine, tables, logs, curves, form, shell)
+GROUPS = (launch, inventory, caches, convert, machine, tables, logs, curves, form, shell)
 SCENES: dict[str, Scene] = {
     f"{group.__name__.rpartition('.')[2]}/{name}": scene for group in GROUPS for name, scene in group.SCENES.items()
 }

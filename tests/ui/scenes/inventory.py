@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from mswb.files.items import Item
 from mswb.findings import Where, make
+from mswb.ui.panes.cache.rows import arrange
+from mswb.ui.panes.cache.state import CacheState
 from mswb.ui.panes.inventory import state as states
 from mswb.ui.panes.inventory.rows import rows_of
 from mswb.ui.panes.inventory.state import Found, InventoryState
-from tests.ui.scenes.stage import PROJECT, Scene, Stage
+from tests.ui.scenes.stage import NOW, PROJECT, STORE, Scene, Stage
 
-NOW = 1_796_000_000.0
 MIB = 1 << 20
 
 
@@ -73,6 +74,13 @@ def looked(items: tuple[Item, ...], **facts: object) -> InventoryState:
     return replace(state, **facts)  # type: ignore[arg-type]
 
 
+def cached(items: tuple[Item, ...], **facts: object) -> InventoryState:
+    """The same for the Cache pane, which has more to tell of each."""
+    rows = arrange(items, CacheState(), str(PROJECT), STORE, NOW)
+    state = states.finished(states.new_state(str(PROJECT)), Found(rows, folders=12, files=1480))
+    return replace(state, **facts)  # type: ignore[arg-type]
+
+
 def shows(pane: str, state: InventoryState, *keys: str, **named: object) -> Scene:
     """The pane with this state, and keys pressed in it."""
 
@@ -88,28 +96,28 @@ def shows(pane: str, state: InventoryState, *keys: str, **named: object) -> Scen
 
 NOTHING = states.finished(states.new_state(str(PROJECT)), Found(files=3))
 LOOKING = states.started(states.new_state(str(PROJECT)))
-WITH_NOTES = replace(looked(CACHE), found=replace(looked(CACHE).found, notes=NOTES, skipped=2))
+WITH_NOTES = replace(cached(CACHE), found=replace(cached(CACHE).found, notes=NOTES, skipped=2))
 SCENES = {
     **{f"{pane}_empty": shows(pane, NOTHING) for pane in ("cache", "profile", "convert")},
-    "cache": shows("cache", looked(CACHE)),
+    "cache": shows("cache", cached(CACHE)),
     "profile": shows("profile", looked(PROFILE)),
     "convert": shows("convert", looked(MODELS)),
     "looking": shows("cache", LOOKING),
-    "looking_found": shows("cache", states.received(LOOKING, looked(CACHE[:3]).found)),
-    "looking_again": shows("cache", replace(states.started(looked(CACHE)), seen=211)),
+    "looking_found": shows("cache", states.received(LOOKING, cached(CACHE[:3]).found)),
+    "looking_again": shows("cache", replace(states.started(cached(CACHE)), seen=211)),
     "failed": shows("cache", states.failed(LOOKING, NOTES[0])),
-    "everywhere": shows("cache", looked(CACHE, everywhere=True)),
-    "elsewhere": shows("cache", looked(CACHE, root=f"{PROJECT}/data")),
+    "everywhere": shows("cache", cached(CACHE, everywhere=True)),
+    "elsewhere": shows("cache", cached(CACHE, root=f"{PROJECT}/data")),
     "notes": shows("cache", WITH_NOTES),
-    "by_kind": shows("cache", looked(CACHE, group="kind")),
-    "by_folder": shows("cache", looked(CACHE, group="folder"), "z"),
-    "filtered": shows("cache", looked(CACHE), "f", *"record", "enter"),
-    "filter_open": shows("cache", looked(CACHE), "f", *"标签"),
-    "nothing_left": shows("cache", looked(CACHE), "f", *"zzz", "enter"),
-    "marked": shows("cache", looked(CACHE), "space", "j", "j", "space"),
-    "details": shows("cache", looked(CACHE, details=True)),
+    "by_kind": shows("cache", cached(CACHE, group="kind")),
+    "by_folder": shows("cache", cached(CACHE, group="folder"), "z"),
+    "filtered": shows("cache", cached(CACHE), "f", *"record", "enter"),
+    "filter_open": shows("cache", cached(CACHE), "f", *"标签"),
+    "nothing_left": shows("cache", cached(CACHE), "f", *"zzz", "enter"),
+    "marked": shows("cache", cached(CACHE), "space", "j", "j", "space"),
+    "details": shows("cache", cached(CACHE, details=True)),
     "details_model": shows("convert", looked(MODELS, more=INSIDE), "j", "d"),
-    "chinese": shows("cache", looked(CACHE), config='lang = "zh"\n'),
-    "read_only": shows("cache", looked(CACHE), options={"read_only": True}),
+    "chinese": shows("cache", cached(CACHE), config='lang = "zh"\n'),
+    "read_only": shows("cache", cached(CACHE), options={"read_only": True}),
 }
 """Every state of the three panes."""

@@ -31,6 +31,9 @@ from tests.ui.sessions import LARGE, SMALL, settings_in
 
 PROJECT = Path("/home/anna/resnet")
 INTERPRETER, INTERPRETER_SHORT = "Python 3.11.9, MindSpore 2.10.0", "py 3.11 ms 2.10"
+STORE = "/home/anna/.mindspore/cache"
+NOW = 1_796_000_000.0
+"""The time on every machine, where ages are told."""
 COUNTERS = "no device cpu 23% mem 12/64G"
 
 
@@ -183,6 +186,8 @@ def _quiet(monkeypatch: pytest.MonkeyPatch, folder: Path, scene: Scene) -> None:
     monkeypatch.setattr("mswb.ui.services.start_services", lambda app: None)
     monkeypatch.setattr(Follow, "shown", lambda self: None)
     monkeypatch.setattr(InventoryPane, "action_look", lambda self: None)
+    monkeypatch.setattr("mswb.ui.panes.cache.pane.now", lambda: NOW)
+    monkeypatch.setenv("MSWB_CACHE_ROOT", STORE)
     monkeypatch.setattr("mswb.ui.screens.devices.host_name", lambda: "node-0")
     monkeypatch.setattr(Task, "elapsed_s", property(lambda task: 12.0))
     monkeypatch.setattr(Input, "_toggle_cursor", lambda self: None)

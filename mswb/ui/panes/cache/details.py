@@ -62,7 +62,7 @@ def _head(item: Item, entry: Entry, state: CacheState, width: int) -> Iterator[L
 
     yield Line(printable(f"{kind_words(item.kind)}  {entry.name or os.path.basename(item.path)}"), bold=True)
     yield from _wrapped(printable(entry.detail), width)
-    severity = severity_of(entry, item)
+    severity = severity_of(entry)
     work = state.work_of(item.path)
     if work is not None:
         yield Line(f"{glyph('running')} {word('verifying', done=work.done, count=len(work.paths))}", "accent")

@@ -49,6 +49,11 @@ BASELINES = ("tfrecord", "mindrecord")
 """Kinds whose baselines tell the record that has changed."""
 
 
+def now() -> float:
+    """Seconds since the epoch."""
+    return time.time()
+
+
 class CachePane(InventoryPane, inherit_bindings=False):
     """What training leaves on the disk, and what it reads."""
 
@@ -155,12 +160,12 @@ class CachePane(InventoryPane, inherit_bindings=False):
 
         def arranged(items: Sequence[Item], base: Mapping[str, Entry]) -> CacheRows:
             with_base = caches.based(known, base or known.base)
-            return arrange(items, with_base, state.root, self.store, time.time())
+            return arrange(items, with_base, state.root, self.store, now())
 
         return look(ticket, state.root, self.store, state.everywhere, arranged)
 
     def _arranged(self, items: Sequence[Item], known: CacheState) -> CacheRows:
-        return arrange(items, known, self.state.root, self.store, time.time())
+        return arrange(items, known, self.state.root, self.store, now())
 
     def _rearrange(self, items: Sequence[Item] | None = None) -> None:
         """Put the entries in order with what is known now; many of them in a thread."""
@@ -299,7 +304,7 @@ class CachePane(InventoryPane, inherit_bindings=False):
         needs = {
             "verify": bool(self._wanted()),
             "stop": bool(self.caches.running),
-            "bytes": item is not None and self._file_of(item) is not None,
+            "bytes": item is not None and not item.path.startswith("shm:"),
             "place": len(self.rows.sums) > 1,
             "repair": any(findings_of(one, self.caches) for one in self._marked()),
             "clean": item is not None,
@@ -373,10 +378,8 @@ class CachePane(InventoryPane, inherit_bindings=False):
     def action_open(self) -> None:
         """Show the place of the finding under the cursor, or of the first one; without any what the list does."""
         item = self.current
-        found = [one for one in self._findings_here(item) if one.where.offset is not None] if item is not None else []
-        if item is not None and found:
-            where = found[0].where
-            self.show_bytes(item, where.file or item.path, where.offset or 0)
+        if item is not None and self._place_of(item) is not None:
+            self.action_bytes()
         else:
             super().action_open()
 
@@ -391,19 +394,19 @@ class CachePane(InventoryPane, inherit_bindings=False):
     def action_bytes(self) -> None:
         """The bytes of the entry, from its first fault on."""
         item = self.current
-        path = self._file_of(item) if item is not None else None
-        if item is None or path is None:
+        if item is None:
             return
-        place = next((one.where for one in self._findings_here(item) if one.where.offset is not None), None)
-        if place is not None and place.file is not None:
-            self.show_bytes(item, place.file, place.offset or 0)
-        else:
-            self.show_bytes(item, path, 0)
+        place = self._place_of(item)
+        if place is not None:
+            self.show_bytes(item, *place)
+        elif os.path.isfile(item.path):
+            self.show_bytes(item, item.path, 0)
 
-    def _file_of(self, item: Item) -> str | None:
-        """The file whose bytes can be looked at."""
-        damaged = (one.where.file for one in findings_of(item, self.caches) if one.where.offset is not None)
-        return next((path for path in (*damaged, item.path) if path and os.path.isfile(path)), None)
+    def _place_of(self, item: Item) -> tuple[str, int] | None:
+        """The file and byte of the finding under the cursor, or of the first one that has a place."""
+        places = [one.where for one in self._findings_here(item) if one.where.file and os.path.isfile(one.where.file)]
+        places.sort(key=lambda where: where.offset is None)
+        return (places[0].file or "", places[0].offset or 0) if places else None
 
     def action_bad(self, step: int) -> None:
         """To the next entry with a fault, or the one before, in the order of the table."""

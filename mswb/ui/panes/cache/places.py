@@ -52,6 +52,12 @@ def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+def short_bytes(size: int) -> str:
+    """A size in few cells: ``512B``, ``1.5G``."""
+    number, _, unit = bytes_text(size).partition(" ")
+    return f"{number.removesuffix('.0')}{unit.removesuffix('iB')}"
+
+
 class PlacesBar(Widget):
     """One row; a click on a place lists it alone."""
 
@@ -87,7 +93,7 @@ class PlacesBar(Widget):
 
     def _words(self, one: Total) -> str:
         sign = glyph("cursor") if one.place == self._place and len(self._totals) > 1 else " "
-        return f"{sign}{word(f'place-{one.place}')} {one.count:,} {glyph('dot')} {bytes_text(one.size_bytes)} "
+        return f"{sign}{word(f'place-{one.place}')} {one.count:,} {glyph('dot')} {short_bytes(one.size_bytes)} "
 
     def render(self) -> Text:
         row = Text(no_wrap=True, end="", overflow="ellipsis")

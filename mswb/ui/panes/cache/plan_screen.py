@@ -37,6 +37,7 @@ class PlanScreen(PacedModal[None]):
     DEFAULT_CSS = """
     PlanScreen { background: $background; }
     PlanScreen #plan-title { height: 1; background: $panel; text-style: bold; padding: 0 1; }
+    PlanScreen #plan-result { height: auto; max-height: 3; padding: 0 1; text-style: bold; }
     PlanScreen #plan-notes { height: auto; max-height: 8; padding: 0 1; color: $text-muted; }
     PlanScreen #plan-action { height: auto; max-height: 5; padding: 0 1; }
     """
@@ -50,8 +51,9 @@ class PlanScreen(PacedModal[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(printable(self._title), id="plan-title", markup=False)
+        yield Static("", id="plan-result", markup=False)
         yield Static(notes_text(self.plan), id="plan-notes", markup=False)
-        yield Table(columns(), title=self._sum(), empty=word("plan nothing"))
+        yield Table(columns(), title=word("plan sum", size=bytes_text(self.plan.bytes)), empty=word("plan nothing"))
         yield Static("", id="plan-action", markup=False)
         yield KeyBar()
 
@@ -73,16 +75,17 @@ class PlanScreen(PacedModal[None]):
             return
         table = self.query_one(Table)
         table.set_data(rows(self.plan.actions, self._folder, self.outcomes))
-        table.set_title(result_text(self.outcomes))
+        self._say(result_text(self.outcomes))
         self.refresh_bindings()
 
     def failed(self, reason: str) -> None:
         """Say that it could not be applied at all."""
         if self.is_mounted:
-            self.query_one(Table).set_title(f"{glyph('error')} {printable(reason)}")
+            self._say(f"{glyph('error')} {printable(reason)}")
 
-    def _sum(self) -> str:
-        return word("plan sum", count=len(self.plan.actions), size=bytes_text(self.plan.bytes))
+    def _say(self, text: str) -> None:
+        """Tell how it goes, above the notes."""
+        self.query_one("#plan-result", Static).update(text)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A plan is applied once."""
@@ -92,7 +95,7 @@ class PlanScreen(PacedModal[None]):
         """Do all of it."""
         if not self._begun and self.plan.actions:
             self._begun = True
-            self.query_one(Table).set_title(f"{word('plan working')}{glyph('ellipsis')}")
+            self._say(f"{glyph('running')} {word('plan working')}{glyph('ellipsis')}")
             self.refresh_bindings()
             self._apply(self)
 

@@ -58,7 +58,7 @@ def arrange(items: Sequence[Item], state: CacheState, root: str, store: str, now
     entries = {item.path: entry_of(item, state) for item in listed}
 
     def order(item: Item) -> tuple[int, int, str]:
-        return _ORDER[severity_of(entries[item.path], item)], -item.size_bytes, item.path
+        return _ORDER[severity_of(entries[item.path])], -item.size_bytes, item.path
 
     ordered = tuple(sorted(listed, key=order))
     return CacheRows(
@@ -81,7 +81,7 @@ def _arrays(items: Sequence[Item], entries: Mapping[str, Entry], root: str, now:
         "key": [f"{item.kind} {item.path}" for item in items],
         "name": [printable(one.name or name_of(item, root)) for one, item in zip(told, items, strict=True)],
         "kind": [kind_words(item.kind) for item in items],
-        "status": [_status(one, item) for one, item in zip(told, items, strict=True)],
+        "status": [_status(one) for one in told],
         "size": [item.size_bytes for item in items],
         "samples": [one.records for one in told],
         "hits": [_number(one, "hit_rate") for one in told],
@@ -122,8 +122,8 @@ def status_colour(value: str) -> str:
     return _COLOURS.get(value.partition(" ")[0], "text-muted")
 
 
-def _status(entry: Entry, item: Item) -> str:
-    severity = severity_of(entry, item)
+def _status(entry: Entry) -> str:
+    severity = severity_of(entry)
     if entry.status != UNVERIFIED:
         return f"{severity} {entry.status}"
     return f"{severity} {entry.findings[0].code}" if entry.findings else ""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from mswb.cache.check import Checked
 from mswb.cache.entries import UNVERIFIED, Entry, from_item
 from mswb.files.items import Item
-from mswb.findings import Finding
+from mswb.findings import Finding, load_catalogue
 from mswb.flows.cache_checks import Step
 
 Status = Literal["running", "done", "cancelled", "failed"]
@@ -160,17 +160,16 @@ def is_bad(entry: Entry) -> bool:
     return any(finding.severity != "note" for finding in entry.findings)
 
 
-def severity_of(entry: Entry, item: Item) -> str:
+def severity_of(entry: Entry) -> str:
     """How bad it is; "ok" for what was checked and is fine, "" for what nobody checked."""
     if entry.findings:
         return min((one.severity for one in entry.findings), key=lambda one: WORST[one])
+    if entry.status in ("ok", UNVERIFIED):
+        return "ok" if entry.status == "ok" else ""
     from mswb.flows.inventory import SEVERITIES
 
-    if entry.status == "ok":
-        return "ok"
-    if entry.status == UNVERIFIED:
-        return ""
-    return SEVERITIES.get(entry.status, "")
+    code = load_catalogue().get(entry.status)
+    return SEVERITIES.get(entry.status) or (code.severity if code is not None else "")
 
 
 def findings_of(item: Item, state: CacheState) -> tuple[Finding, ...]:

@@ -45,7 +45,9 @@ class Verifying:
 
     def stop(self, work: Work) -> None:
         """Stop one; what it has found stays."""
-        self._tasks[work.number].cancel()
+        task = self._tasks.get(work.number)
+        if task is not None:
+            task.cancel()
         self._ended(work.number, "cancelled")
 
     def settle(self) -> None:

@@ -74,7 +74,7 @@ _WORDS = {
     "plan undo": ("Undo: this will be done", "撤销：将执行以下操作"),
     "plan ready": ("{title}: the plan is ready, ask again to see it", "{title}：计划已就绪，请再次操作查看"),
     "plan nothing": ("nothing can be done", "无法执行任何操作"),
-    "plan sum": ("{count} actions, {size}", "{count} 个操作，{size}"),
+    "plan sum": ("{size} in all, actions", "共 {size}，操作"),
     "plan done": ("{done} of {count} done", "已完成 {done}/{count}"),
     "plan working": ("at work", "进行中"),
     "action": ("action", "操作"),

@@ -63,7 +63,8 @@ class HexScreen(PacedModal[None]):
         self._findings = tuple(one for one in findings if one.where.file == path and one.where.offset is not None)
 
     def compose(self) -> ComposeResult:
-        yield Static(f"{printable(self.path)}  {word('reading')}{glyph('ellipsis')}", id="hex-title", markup=False)
+        name = printable(os.path.basename(self.path))
+        yield Static(f"{name}  {word('reading')}{glyph('ellipsis')}", id="hex-title", markup=False)
         yield Static("", id="hex-reason", markup=False)
         yield HexRows()
         yield Static("", id="hex-place", markup=False)

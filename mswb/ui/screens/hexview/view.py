@@ -22,7 +22,7 @@ KEPT = 8
 """Chunks that are kept."""
 
 
-class HexRows(ScrollView, can_focus=True):
+class HexRows(ScrollView, can_focus=True, inherit_bindings=False):
     """Rows of bytes with a cursor. Its owner reads what it asks for, and hands it over by :meth:`fill`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"hex--offset", "hex--fault", "hex--name", "hex--cursor"}
