@@ -1,0 +1,171 @@
+"""From words, logs and runs to the guilty file and record."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mswb.cli.app import run
+from mswb.findings import MswbError
+from mswb.flows.cache_evidence import Evidence, Text, gather
+from mswb.flows.cache_triage import triage
+from mswb.settings import load_settings
+
+DATA = Path(__file__).parents[2] / "fixtures" / "inventory" / "data"
+SERVER = Path(__file__).parents[2] / "fixtures" / "cache" / "server"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MSWB_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("MSWB_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("MSWB_CACHE_ROOT", str(tmp_path / "caches"))
+    monkeypatch.setenv("MSWB_LANG", "en")
+    monkeypatch.setenv("COLUMNS", "80")
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    return project
+
+
+def damaged(path: Path) -> Path:
+    """A TFRecord whose record 10 has a changed byte; records of 169 bytes."""
+    content = bytearray((DATA / "good.tfrecord").read_bytes())
+    content[1690 + 60] ^= 1
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def asked(*words: str, data: Sequence[str] = (), stdin: bytes = b"") -> Evidence:
+    return gather(words, data, load_settings(), lambda: stdin)
+
+
+def report(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    code = run(["cache", "triage", *words, "--format", "json"])
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return code, found
+
+
+def test_the_file_that_a_text_names_is_verified(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged(home / "data" / "x.tfrecord")
+    shutil.copy(DATA / "good.tfrecord", home / "data" / "other.tfrecord")
+    code, found = report(capsys, "The corresponding data file is: data/x.tfrecord. Failed to parse example bytes: z")
+    assert code == 1
+    assert [row["path"] for row in found["entries"]] == [str(home / "data" / "x.tfrecord")]
+    root = found["findings"][found["root"]]
+    assert (root["code"], root["where"]["offset"], root["values"]["record"]) == ("corrupted", 1690, 10)
+    assert [one["code"] for one in found["symptoms"]] == ["triage-parse"]
+
+
+def test_without_a_name_the_folder_is_searched_for_files_of_that_kind(home: Path) -> None:
+    damaged(home / "deep" / "er" / "x.tfrecord")
+    shutil.copytree(DATA / "mindrecord", home / "m")
+    found = triage(asked("RuntimeError: std::bad_alloc"))
+    assert [entry.form for entry in found.entries] == ["tfrecord"]
+    assert [finding.code for finding in found.findings] == ["corrupted", "triage-length"]
+
+
+def test_whole_files_are_said_to_be_whole(home: Path) -> None:
+    shutil.copy(DATA / "good.tfrecord", home / "x.tfrecord")
+    found = triage(asked("basic_string::resize"))
+    assert [finding.code for finding in found.findings] == ["triage-length", "triage-whole"]
+
+
+def test_a_crash_is_told_only_with_damaged_data(home: Path) -> None:
+    assert [one.code for one in triage(asked("Fatal error: Segmentation fault")).findings] == ["triage-unknown"]
+    shutil.copytree(DATA / "mindrecord", home / "m")
+    data = next((home / "m").rglob("*.mindrecord"))
+    content = bytearray(data.read_bytes())
+    content[48] ^= 0xFF
+    data.write_bytes(content)
+    found = triage(asked("Fatal error: Segmentation fault"))
+    assert found.findings[0].where.file == str(data)
+    assert found.findings[-1].code == "triage-crash"
+
+
+def test_standard_input_logs_and_unknown_words(home: Path) -> None:
+    text = (SERVER / "17_destroy_midrun_client.txt").read_bytes()
+    (found,) = triage(asked("-", stdin=text)).findings
+    assert (found.code, found.values["session"]) == ("cache-id-lost", 4066335210)
+    (home / "worker_0.log").write_bytes((SERVER / "10a_generator_not_supported.txt").read_bytes())
+    (found,) = triage(asked("worker_0.log")).findings
+    assert found.code == "triage-cache-refused" and found.where.line and found.where.file
+    assert [one.code for one in triage(asked("hello", "world")).findings] == ["triage-unknown"]
+
+
+def test_a_word_is_a_run_unless_it_is_a_symptom() -> None:
+    assert asked("ConvertLabelToJson").texts
+    assert asked("显存持续增长").texts
+    with pytest.raises(MswbError):
+        asked("no_such_run")
+    with pytest.raises(MswbError):
+        asked("std::bad_alloc", data=["nowhere"])
+
+
+def test_the_three_symptoms_of_the_article(home: Path) -> None:
+    codes = [
+        [one.code for one in triage(asked(text)).findings]
+        for text in (
+            "ValueError: Invalid cache file format",
+            "IndexError: list index out of range in create_tuple_iterator()",
+            "GPU 显存占用异常高，且nvidia-smi显示compute进程显存持续增长",
+        )
+    ]
+    assert [one[0] for one in codes] == ["triage-cache-format", "triage-count", "triage-device-memory"]
+
+
+def test_data_that_a_person_names_is_verified_whatever_the_text_says(home: Path) -> None:
+    path = damaged(home / "x.tfrecord")
+    found = triage(asked("nothing known", data=[str(path)]))
+    assert found.findings[0].code == "corrupted"
+    assert triage(asked(str(path))).findings[0].code == "corrupted"
+
+
+def test_a_slow_cache_on_the_root_is_found(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mswb.cache.entries import Entry
+    from mswb.flows import cache_triage
+
+    folder = tmp_path / "caches" / "train" / "0123456789abcdef"
+    folder.mkdir(parents=True)
+    times = {"load_ms": {"mean": 180.0, "count": 500}, "source_ms": {"mean": 12.0, "count": 500}}
+    (folder / "stats.json").write_text(json.dumps(times))
+    monkeypatch.setattr(cache_triage, "_file_caches", lambda case: [Entry(str(folder), "file-cache", "train")])
+    found = triage(Evidence((Text(("the cache is slower than reading the images",)),)))
+    assert "cache-slower" in [one.code for one in found.findings]
+
+
+def test_full_disks_and_shared_memory_are_measured() -> None:
+    (shm,) = triage(asked("RuntimeError: row size is larger than allocated shared memory")).findings
+    assert shm.code == "triage-shm" and isinstance(shm.values["free_mib"], int)
+    (disk,) = triage(asked("OSError: [Errno 28] No space left on device: '/tmp/some/file'")).findings
+    assert disk.code == "triage-disk-full" and isinstance(disk.values["free_mib"], int)
+
+
+def test_a_log_folder_leads_to_what_its_script_reads(home: Path) -> None:
+    from mswb.flows.cache_evidence import _hints, _Known
+
+    damaged(home / "elsewhere" / "x.tfrecord")
+    script = home / "train.py"
+    script.write_text("import os\nF = os.path.join('elsewhere', 'y')\nG = 'elsewhere/*.tfrecord'\nH = '/'\n")
+    found = list(_hints(_Known(str(home), str(script), ("python", "train.py", "--data=elsewhere"))))
+    assert found == [str(home / "elsewhere"), str(home / "elsewhere" / "x.tfrecord")]
+    script.write_text("not python (")
+    assert list(_hints(_Known(str(home), str(script)))) == []
+
+
+def test_the_text_for_people(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged(home / "x.tfrecord")
+    assert run(["cache", "triage", "RuntimeError: basic_string::resize"]) == 1
+    out = capsys.readouterr().out
+    assert "to blame: x.tfrecord" in out and "at byte 1690" in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert run(["cache", "triage", "nothing", "of", "the", "kind"]) == 0
+    assert "nothing to blame" in capsys.readouterr().out
+    assert os.listdir(home) == ["x.tfrecord"]
