@@ -46,6 +46,7 @@ WORDS: dict[str, dict[str, str]] = {
         "no-sessions": "no sessions on port {port}; mswb cache server session create makes one",
         "nothing": "nothing to remove",
         "fresh": "session {session}: nothing has changed since {since}",
+        "unknown": "session {session}: no training under mswb run filled it; name its data with --source",
         "sessions-of": "sessions on port {port}",
         "port": "port",
         "pid": "pid",
@@ -82,6 +83,7 @@ WORDS: dict[str, dict[str, str]] = {
         "no-sessions": "端口 {port} 上没有会话；用 mswb cache server session create 新建",
         "nothing": "没有可清除的内容",
         "fresh": "会话 {session}：自 {since} 起没有变化",
+        "unknown": "会话 {session}：不是由 mswb run 下的训练填充的；请用 --source 指明其数据",
         "sessions-of": "端口 {port} 的会话",
         "port": "端口",
         "pid": "pid",
@@ -271,7 +273,7 @@ def check(paths: tuple[str, ...], number: int | None, port: int, python: str | N
     output.show_findings(findings, lang=language())
     for one in checked:
         if not one.changes:
-            _say("fresh", session=one.id, since=_moment(one.created))
+            _say("unknown" if one.status == "unverified" else "fresh", session=one.id, since=_moment(one.created))
     return int(any(one.changes for one in checked))
 
 
