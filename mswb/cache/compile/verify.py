@@ -88,20 +88,22 @@ def check_with(path: str, watch: Watch, here: Here) -> Checked:
 
 
 def plan(path: str, checked: Checked, out: str | None) -> Repair:
-    """Move what must not be used to the trash: the damaged graphs, or all of a folder that is another program's.
+    """Move the graphs, the hash and the seal to the trash: the whole folder, or these files when others lie in it.
 
-    MindSpore compiles again what is missing. The hash goes along, so that the others are not taken for whole.
+    MindSpore compiles again what is missing. The whole graphs go too: which networks their numbers stand for is known
+    only as long as none is missing.
     """
     if checked.status in ("ok", "unverified"):
         return Repair(Plan((), (f"{path}: there is nothing to mend",)))
-    names = [name for name in _Folder(path).everything if os.path.lexists(os.path.join(path, name))]
-    if not names:
+    folder = _Folder(path)
+    if not folder.everything:
         return Repair(Plan((), (f"{path}: there is nothing left to move",)))
     users = _users(path)
     if users:
         return Repair(Plan((), (f"{path}: left alone, a live process uses it: {users}",)))
     detail = f"{checked.status}; it is compiled again on the next run"
-    actions = tuple(trash_action(os.path.join(path, name), detail) for name in names)
+    names = folder.everything if folder.holds_others else ("",)
+    actions = tuple(trash_action(os.path.join(path, name).rstrip("/"), detail) for name in names)
     return Repair(Plan(actions), doers(why="compile cache", refuse=lambda target: _users(path)))
 
 
@@ -134,6 +136,7 @@ class _Folder:
         self.hashes = [name for name in names if HASH_NAME.match(name)]
         self.others = [name for name in names if _BELONGS.match(name) and name not in self.graphs + self.hashes]
         self.everything = [*self.hashes, *self.graphs, *self.others]
+        self.holds_others = len(os.listdir(path)) > len(self.everything)
 
     def is_older_than(self, file: str) -> bool:
         """Whether a file has changed since the last graph was written."""

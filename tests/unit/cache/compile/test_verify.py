@@ -212,6 +212,31 @@ def test_a_repair_moves_all_that_a_run_would_use_and_nothing_else(tmp_path: Path
     assert (project / "train.py").exists()
 
 
+def test_a_folder_with_nothing_else_goes_as_a_whole(tmp_path: Path) -> None:
+    folder = cache(simple(tmp_path), graphs=2)
+    (folder / "compile_cache_1.mindir").write_bytes(b"")
+    repair = plan(str(folder), check(folder), None)
+    assert [action.target for action in repair.plan.actions] == [str(folder)]
+    assert all(outcome.done for outcome in apply(repair.plan, repair.kinds)) and not folder.exists()
+
+
+def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    folder = cache(simple(tmp_path))
+    (folder / "compile_cache_0.mindir").write_bytes(b"")
+    code = "import sys; print(1, flush=True); sys.stdin.read()"
+    env = {**os.environ, "MS_COMPILER_CACHE_PATH": str(tmp_path / "cache")}
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline()
+        repair = plan(str(folder), check(folder), None)
+        other.communicate()
+    assert not repair.plan.actions and str(other.pid) in repair.plan.warnings[0]
+
+
 def test_what_is_fine_needs_no_repair(tmp_path: Path) -> None:
     folder = cache(simple(tmp_path))
     assert not plan(str(folder), check(folder), None).plan.actions
