@@ -14,7 +14,7 @@ import click
 from mswb.cache.entries import Entry, to_row
 from mswb.cache.sniff import KINDS
 from mswb.cli import output
-from mswb.cli.doctor import human_bytes
+from mswb.cli.sizes import human_bytes
 from mswb.findings import Finding, language
 from mswb.flows.caches import Total
 

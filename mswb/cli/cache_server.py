@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mswb.cli import output
-from mswb.cli.doctor import human_bytes
+from mswb.cli.sizes import human_bytes
 from mswb.findings import Finding, language
 from mswb.settings import Settings, load_settings
 

@@ -17,8 +17,8 @@ from mswb.cache.check import CHECKERS, Options
 from mswb.cache.entries import Entry, to_row
 from mswb.cache.sniff import KINDS
 from mswb.cli import output
-from mswb.cli.doctor import human_bytes
 from mswb.cli.plans import carry_out, show_plan
+from mswb.cli.sizes import human_bytes
 from mswb.findings import Finding, language
 from mswb.flows.cache_baselines import make_all, missing
 from mswb.flows.cache_checks import Step

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from mswb.cli import output
-from mswb.cli.doctor import human_bytes
+from mswb.cli.sizes import human_bytes
 from mswb.convert.facts import GraphFacts, ModelFacts, WeightFacts, value_text
 from mswb.files.safety import printable
 from mswb.findings import Finding, language

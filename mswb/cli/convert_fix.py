@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mswb.cli import output
 from mswb.cli.convert_verify import check_interpreter, interpreter, number
-from mswb.cli.doctor import human_bytes
+from mswb.cli.sizes import human_bytes
 from mswb.files.safety import printable
 from mswb.findings import Where, language, make
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mswb.cli import output
-from mswb.cli.doctor import human_bytes
+from mswb.cli.sizes import human_bytes
 from mswb.convert.facts import ValueFacts, plain, value_text
 from mswb.files.safety import printable
 from mswb.findings import Finding, language

@@ -18,7 +18,7 @@ from mswb.cli.convert_model import (
     write_reports,
 )
 from mswb.cli.convert_verify import number, shape_text
-from mswb.cli.doctor import human_bytes
+from mswb.cli.sizes import human_bytes
 from mswb.convert.facts import plain
 from mswb.files.safety import printable
 from mswb.findings import Finding, language

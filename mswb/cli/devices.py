@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from mswb.cli import output
-from mswb.cli.doctor import human_bytes
+from mswb.cli.sizes import human_bytes
 from mswb.env.devices.sample import DeviceCounters, DeviceProcess, HostCounters, Sample
 from mswb.env.devices.sampler import Sampler
 

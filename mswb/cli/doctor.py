@@ -9,13 +9,12 @@ from dataclasses import fields
 import click
 
 from mswb.cli import output, report
+from mswb.cli.sizes import human_bytes
 from mswb.env.doctor import DoctorReport
 from mswb.env.doctor import report as look
 from mswb.env.host import Host
 from mswb.findings import language
 from mswb.settings import load_settings
-
-UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 @click.command()
@@ -31,16 +30,6 @@ def doctor(python: str | None, strict: bool, form: str) -> int:
     else:
         _show(found)
     return report.exit_code(found.findings, "unknown", strict)
-
-
-def human_bytes(count: int) -> str:
-    """``1.5 GiB`` for 1610612736."""
-    size = float(count)
-    for unit in UNITS:
-        if size < 1024 or unit == UNITS[-1]:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1024
-    raise AssertionError("the last unit takes every size")
 
 
 def _show(found: DoctorReport) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 
 from mswb.cli import output
-from mswb.cli.doctor import human_bytes
+from mswb.cli.sizes import human_bytes
 from mswb.findings import language
 from mswb.plan import Outcome, Plan, apply, to_report
 
