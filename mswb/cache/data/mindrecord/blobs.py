@@ -33,18 +33,22 @@ class BadRow(ValueError):
     """A row that can't be one; the text says why."""
 
 
-def raw_decoder(header: Header) -> Callable[[memoryview], tuple[Any, ...]]:
-    """A function from the raw part of a row to the values of its columns, in the order of the schema.
-
-    The function raises BadRow.
-    """
+def raw_struct(header: Header) -> type[msgspec.Struct]:
+    """The type that the raw part of a row decodes to; its fields are the columns in the order of the schema."""
     columns = {name: kind for name, kind in header.columns.items() if name not in header.blob_fields}
     named = [(f"c{number}", _TYPES[kind.type]) for number, kind in enumerate(columns.values())]
     rename = {f"c{number}": name for number, name in enumerate(columns)}
     if not columns:
         named, rename = [("c0", int)], {"c0": "id"}
-    row = msgspec.defstruct("row", named, rename=rename, array_like=False, forbid_unknown_fields=True)
-    decode = msgspec.msgpack.Decoder(row).decode
+    return msgspec.defstruct("row", named, rename=rename, forbid_unknown_fields=True, gc=False)
+
+
+def raw_decoder(header: Header) -> Callable[[memoryview], tuple[Any, ...]]:
+    """A function from the raw part of a row to the values of its columns, in the order of the schema.
+
+    The function raises BadRow.
+    """
+    decode = msgspec.msgpack.Decoder(raw_struct(header)).decode
 
     def decoded(data: memoryview) -> tuple[Any, ...]:
         try:

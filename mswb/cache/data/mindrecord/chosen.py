@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,10 +12,10 @@ import msgspec
 from mswb.cache.data.mindrecord import index as indexes
 from mswb.cache.data.mindrecord.blobs import BadRow, blob_checker, indexed_places, raw_decoder, scalar_names
 from mswb.cache.data.mindrecord.header import Group, Header, Segment, groups
-from mswb.cache.data.mindrecord.index import BadIndex, IndexRow, stored
+from mswb.cache.data.mindrecord.index import BadIndex, Index, IndexRow, stored
 from mswb.cache.data.mindrecord.reading import Reader
-from mswb.cache.data.mindrecord.rowcheck import Span, Stream, placed_by, spans_by
-from mswb.cache.data.mindrecord.walk import rows_of
+from mswb.cache.data.mindrecord.rowcheck import placed_by, spans_by
+from mswb.cache.data.mindrecord.walk import Rows, Span, rows_of
 
 
 @dataclass(slots=True)
@@ -40,21 +41,27 @@ class Chosen:
         if self.index is not None:
             try:
                 with indexes.opened(self.index) as index:
-                    yield from self._rows(Stream(index, self.header))
+                    yield from self._rows(index)
                 return
             except (BadIndex, OSError):
                 self.index = None
         yield from self._rows(None)
 
-    def _rows(self, stream: Stream | None) -> Iterator[tuple[int, bytes, bytes]]:
+    def _rows(self, index: Index | None) -> Iterator[tuple[int, bytes, bytes]]:
         decode, check = raw_decoder(self.header), blob_checker(self.header)
         raws = self.reader.twin()
         indexed = indexed_places(self.header)
         for group in groups(self.header):
-            placed = None if stream is None else stream.take(group.first, group.rows)
+            placed = None
+            if index is not None:
+                try:
+                    placed = index.take(self.header, group.first, group.rows)
+                except sqlite3.Error:
+                    index = None
             raw_spans = self._spans(raws, group, group.raw, placed, "raw")
             blob_spans = self._spans(self.reader, group, group.blob, placed, "blob")
-            for number, (raw_span, blob_span) in enumerate(zip(raw_spans, blob_spans, strict=True)):
+            for number in range(group.rows):
+                raw_span, blob_span = raw_spans.span(number), blob_spans.span(number)
                 try:
                     blob = _part(self.reader, group.blob, blob_span)
                     raw = self._raw(raws, group.raw, raw_span, None if placed is None else placed[number])
@@ -79,11 +86,10 @@ class Chosen:
 
     def _spans(
         self, reader: Reader, group: Group, segment: Segment, index: Sequence[IndexRow | None] | None, part: str
-    ) -> Sequence[Span | None]:
+    ) -> Rows:
         own = rows_of(reader, segment, group.rows)
-        if own.whole or index is None:
-            return own.spans
-        return spans_by(placed_by(index, part), segment) or own.spans
+        placed = None if own.whole or index is None else spans_by(placed_by(index, part), segment)
+        return own if placed is None else Rows((), placed, False)
 
 
 class Gone(BadRow):

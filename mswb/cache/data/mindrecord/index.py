@@ -126,20 +126,26 @@ class Index:
         (answer,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
         return "" if answer == "ok" else str(answer).replace("\n", " ")
 
-    def rows(self, header: Header) -> Iterator[IndexRow]:
-        """All rows in the order of their numbers.
+    def count(self) -> int:
+        """How many rows INDEXES has."""
+        (count,) = self._connection.execute("SELECT COUNT(*) FROM INDEXES").fetchone()
+        return int(count)
 
-        Raises:
-            BadIndex: a place is no number.
-        """
+    def select(self, header: Header, first: int, count: int) -> sqlite3.Cursor:
+        """The rows with numbers from ``first`` on, in their order: eight places, then the values of the fields."""
         fields = "".join(f', "{field.index_field}_{field.schema_id}"' for field in header.indexed)
-        query = f"SELECT {', '.join(PLACES)}{fields} FROM INDEXES ORDER BY ROW_ID"
-        cursor = self._connection.execute(query)
+        query = f"SELECT {', '.join(PLACES)}{fields} FROM INDEXES WHERE ROW_ID >= ? AND ROW_ID < ? ORDER BY ROW_ID"
+        return self._connection.execute(query, (first, first + count))
+
+    def take(self, header: Header, first: int, count: int) -> list[IndexRow | None]:
+        """The rows ``first`` and on; None for one that is not there, or whose places are no numbers."""
+        found: list[IndexRow | None] = [None] * count
+        cursor = self.select(header, first, count)
         while batch := cursor.fetchmany(_BATCH):
             for row in batch:
-                if not all(type(place) is int for place in row[:8]):
-                    raise BadIndex("index-damaged", "a place in it is no number")
-                yield IndexRow(row[0], row[1:4], row[4], row[5:8], row[8:])
+                if all(type(place) is int for place in row[:8]):
+                    found[row[0] - first] = IndexRow(row[0], row[1:4], row[4], row[5:8], row[8:])
+        return found
 
 
 def _look(path: str) -> None:

@@ -30,7 +30,7 @@ def pieces(path: str, watch: Watch) -> Iterator[Piece]:
             rows = [(source, part, rows_of(source, part, group.rows)) for source, part in parts]
             for number in range(group.rows):
                 for source, part, found in rows:
-                    span = found.spans[number]
+                    span = found.span(number)
                     if span is None:
                         offset = part.base + (part.begin if found.lost is None else found.lost)
                         yield Piece(group.first + number, offset, LOST)

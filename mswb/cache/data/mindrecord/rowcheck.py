@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mswb.cache.check import MAX_FAULTS, Fault, Watch
 from mswb.cache.data.mindrecord.blobs import BadRow, blob_checker, raw_decoder, scalar_names
 from mswb.cache.data.mindrecord.header import Group, Header, Segment, groups
-from mswb.cache.data.mindrecord.index import BadIndex, Index, IndexRow, stored
+from mswb.cache.data.mindrecord.index import Index, IndexRow, stored
+from mswb.cache.data.mindrecord.quick import Quick
 from mswb.cache.data.mindrecord.reading import Reader
-from mswb.cache.data.mindrecord.walk import Rows, rows_of
+from mswb.cache.data.mindrecord.walk import Rows, Span, rows_of
 from mswb.files.safety import printable
-
-Span = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -29,6 +28,8 @@ class Tally:
         values: rows whose values in the index are others; they are faults unless the whole index is foreign.
         differing, compared: rows of the index that are at another place than the data's, and all of them.
         index: the first thing that is wrong with the index, in words.
+        unreadable: why the index could not be read to its end.
+        cut: where the first row begins that the end of the file cuts off, and its number.
     """
 
     faults: list[Fault] = field(default_factory=list)
@@ -39,7 +40,7 @@ class Tally:
     differing: int = 0
     compared: int = 0
     index: str = ""
-    lost: int = 0
+    unreadable: str = ""
     cut: tuple[int, int] | None = None
 
     def add(self, fault: Fault) -> None:
@@ -57,45 +58,6 @@ class Tally:
         self.index = self.index or reason
 
 
-class Stream:
-    """The rows of the index, asked for by number."""
-
-    def __init__(self, index: Index, header: Header) -> None:
-        self._rows: Iterator[IndexRow] = index.rows(header)
-        self._next: IndexRow | None = None
-        self.problem = ""
-        self.extra = 0
-
-    def take(self, first: int, count: int) -> list[IndexRow | None]:
-        """The rows ``first`` and on; None for one that the index lacks. Others on the way are counted as ``extra``."""
-        found: list[IndexRow | None] = [None] * count
-        while (row := self._peek()) is not None and row.row < first + count:
-            place = row.row - first
-            if place < 0 or found[place] is not None:
-                self.extra += 1
-            else:
-                found[place] = row
-            self._next = None
-        return found
-
-    def rest(self) -> int:
-        """How many rows are left, and those that were extra before."""
-        while self._peek() is not None:
-            self.extra += 1
-            self._next = None
-        return self.extra
-
-    def _peek(self) -> IndexRow | None:
-        if self._next is None and not self.problem:
-            try:
-                self._next = next(self._rows, None)
-            except sqlite3.Error as problem:
-                self.problem = f"SQLite says: {problem}"
-            except BadIndex as problem:
-                self.problem = problem.reason
-        return self._next
-
-
 def check_rows(reader: Reader, header: Header, index: Index | None, deep: bool, watch: Watch) -> Tally:
     """Check all rows; with an index, both against each other.
 
@@ -104,17 +66,21 @@ def check_rows(reader: Reader, header: Header, index: Index | None, deep: bool, 
     """
     tally = Tally()
     judge = _Judge(reader, header, deep, tally)
-    stream = Stream(index, header) if index is not None else None
+    taken = 0
     for group in groups(header):
         if watch.cancelled():
             break
-        judge.group(group, stream.take(group.first, group.rows) if stream is not None else None)
+        if index is not None and not tally.unreadable:
+            try:
+                taken += judge.with_index(group, index)
+            except sqlite3.Error as problem:
+                tally.unreadable = f"SQLite says: {problem}"
+        if index is None or tally.unreadable:
+            judge.group(group, None)
         watch.report(min(group.blob.base + group.blob.end, reader.size), reader.size, "bytes")
-    if stream is not None:
-        extra = stream.rest()
-        if stream.problem:
-            tally.blame_index(stream.problem)
-        elif extra:
+    if index is not None and not tally.unreadable and not watch.cancelled():
+        extra = index.count() - taken
+        if extra:
             tally.blame_index(f"it has {extra} rows more than the data")
             tally.compared += extra
     return tally
@@ -125,13 +91,29 @@ class _Judge:
 
     def __init__(self, reader: Reader, header: Header, deep: bool, tally: Tally) -> None:
         self._tally = tally
+        self._header = header
         self._blob = reader
         self._raw = reader.twin()
+        self._quick = Quick(self._blob, self._raw, header, deep)
         self._size = reader.size
         self._decode = raw_decoder(header) if deep else None
         self._check_blob = blob_checker(header) if deep else None
         names = scalar_names(header)
         self._indexed = [(names.index(item.index_field), item.index_field) for item in header.indexed]
+
+    def with_index(self, group: Group, index: Index) -> int:
+        """Count a group's intact rows, with the index; returns how many rows of the index belong to it.
+
+        Raises:
+            sqlite3.Error: the index can't be read.
+        """
+        if self._quick.is_sound(group, index.select(self._header, group.first, group.rows)):
+            self._tally.intact += group.rows
+            self._tally.compared += group.rows
+            return group.rows
+        rows = index.take(self._header, group.first, group.rows)
+        self.group(group, rows)
+        return sum(row is not None for row in rows)
 
     def group(self, group: Group, index: Sequence[IndexRow | None] | None) -> None:
         """Count its intact rows, and tell the others."""
@@ -155,7 +137,7 @@ class _Judge:
         segment: Segment,
         index: Sequence[tuple[int, Span] | None] | None,
         bad: set[int],
-    ) -> list[Span | None]:
+    ) -> Sequence[Span | None]:
         """Where the rows are: by their lengths, or where these are damaged by an index that is whole here."""
         own = rows_of(reader, segment, group.rows)
         if own.whole:
@@ -166,8 +148,9 @@ class _Judge:
             return own.spans
         for number, (begin, end) in enumerate(placed):
             if segment.base + end > self._size:
-                self._lost(group, segment, Rows([*placed[:number], *[None] * (group.rows - number)], False, begin), bad)
-                return [*placed[:number], *[None] * (group.rows - number)]
+                kept = [*placed[:number], *[None] * (group.rows - number)]
+                self._lost(group, segment, Rows((), kept, False, begin), bad)
+                return kept
             head = reader.view(segment.base + begin, end - begin)
             (length,) = struct.unpack_from("<Q", head)
             if length != end - begin - 8:
@@ -185,7 +168,6 @@ class _Judge:
         if segment.base + segment.end > self._size:
             place = (min(offset, self._size), first)
             self._tally.cut = place if self._tally.cut is None else min(self._tally.cut, place)
-            self._tally.lost += len(missing)
             return
         count = f"{len(missing)} rows can" if len(missing) > 1 else "it can"
         reason = f"a damaged length; from here on {count}'t be found" if missing else "bytes that belong to no row"

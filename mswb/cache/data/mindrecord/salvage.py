@@ -267,7 +267,8 @@ def _places(reader: Reader, header: Header) -> Iterator[tuple[Sequence[int], Seq
         parts = [rows_of(source, part, group.rows) for source, part in ((raws, group.raw), (reader, group.blob))]
         if not all(part.whole for part in parts):
             raise Refused(f"rows from {group.first} on are damaged")
-        for number, (raw, blob) in enumerate(zip(parts[0].spans, parts[1].spans, strict=True)):
+        for number in range(group.rows):
+            raw, blob = parts[0].span(number), parts[1].span(number)
             assert raw is not None and blob is not None
             values = decode(raws.view(group.raw.base + raw[0], raw[1] - raw[0])[8:])
             place = (group.first + number, group.raw.page, *raw, group.id, group.blob.page, *blob)

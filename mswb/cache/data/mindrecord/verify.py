@@ -161,7 +161,7 @@ def _index_faults(place: str, tally: Tally, index: Index) -> list[Fault]:
         values = tally.values[0].reason if tally.values else ""
         tally.values, tally.values_total = [], 0
         return [Fault("index-foreign", printable(tally.index or values, 300), file=place)]
-    problem = tally.index or index.problem()
+    problem = tally.index or tally.unreadable or index.problem()
     if not problem:
         return []
     count = f" ({tally.differing} rows)" if tally.differing > 1 else ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,14 +17,14 @@ _BACK = 8
 _LENGTH = struct.Struct("<Q")
 
 
-def bounds(reader: Reader, segment: Segment, rows: int, begin: int | None = None) -> list[int]:
+def bounds(reader: Reader, segment: Segment, rows: int, begin: int | None = None) -> array[int]:
     """Where the rows of a segment begin, and where the last one ends, from the start of its page.
 
     Stops at the first length that leads out of the segment or the file: the segment is whole when ``rows`` + 1 places
     come back and the last is its end.
     """
     at = segment.begin if begin is None else begin
-    found = [at]
+    found = array("q", (at,))
     base, end, unpack = segment.base, segment.end, _LENGTH.unpack_from
     while len(found) <= rows and at + 8 <= end:
         window = reader.view(base + at, min(1 << 20, end - at))
@@ -39,24 +40,24 @@ def bounds(reader: Reader, segment: Segment, rows: int, begin: int | None = None
     return found
 
 
-def is_whole(places: list[int], segment: Segment, rows: int) -> bool:
+def is_whole(places: Sequence[int], segment: Segment, rows: int) -> bool:
     """Whether :func:`bounds` found every row and nothing else."""
     return len(places) == rows + 1 and places[-1] == segment.end
 
 
-def resume(reader: Reader, segment: Segment, broken: int, left: int) -> list[int]:
+def resume(reader: Reader, segment: Segment, broken: int, left: int) -> Sequence[int]:
     """The bounds of the rows behind a damaged one at ``broken``: those of the first place from which lengths lead to
     the very end of the segment, with at most ``left`` rows. Empty if there is none.
 
     A length's upper four bytes are NULs, since a page has at most 256 MiB; only such places are tried.
     """
     if left < 1:
-        return []
+        return ()
     for place in _candidates(reader, segment, broken + 8):
         found = bounds(reader, segment, left, place)
         if found[-1] == segment.end and len(found) > 1:
             return found
-    return []
+    return ()
 
 
 def _candidates(reader: Reader, segment: Segment, begin: int) -> Iterator[int]:
@@ -78,26 +79,40 @@ def _candidates(reader: Reader, segment: Segment, begin: int) -> Iterator[int]:
         at += max(1, len(window) - 7)
 
 
+Span = tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The rows of a segment.
 
     Attributes:
-        spans: begin and end of each from the start of the page; None for one that can't be found.
+        places: where each begins and the last one ends, from the start of the page, when all were found.
+        found: begin and end of each otherwise; None for one that can't be found.
         whole: whether their own lengths lead through all of them to the end of the segment.
         lost: where the first one that is missing begins.
     """
 
-    spans: list[tuple[int, int] | None]
+    places: Sequence[int]
+    found: Sequence[Span | None]
     whole: bool
     lost: int | None = None
+
+    def span(self, number: int) -> Span | None:
+        """Begin and end of a row."""
+        return (self.places[number], self.places[number + 1]) if self.whole else self.found[number]
+
+    @property
+    def spans(self) -> Sequence[Span | None]:
+        """Begin and end of every row."""
+        return list(pairwise(self.places)) if self.whole else self.found
 
 
 def rows_of(reader: Reader, segment: Segment, rows: int) -> Rows:
     """The rows of a segment by their own lengths alone; what is behind a damaged length is found again if it can be."""
     places = bounds(reader, segment, rows)
     if is_whole(places, segment, rows) and segment.base + segment.end <= reader.size:
-        return Rows(list(pairwise(places)), True)
+        return Rows(places, (), True)
     held = reader.size - segment.base
     if segment.end > held:
         spans = [(begin, end) for begin, end in pairwise(places) if end <= held]
@@ -114,6 +129,6 @@ def rows_of(reader: Reader, segment: Segment, rows: int) -> Rows:
     return _with_lost(before, [], rows, places[len(before)])
 
 
-def _with_lost(before: list[tuple[int, int]], behind: list[tuple[int, int]], rows: int, lost: int) -> Rows:
-    between: list[tuple[int, int] | None] = [None] * (rows - len(before) - len(behind))
-    return Rows([*before, *between, *behind], False, lost)
+def _with_lost(before: list[Span], behind: list[Span], rows: int, lost: int) -> Rows:
+    between: list[Span | None] = [None] * (rows - len(before) - len(behind))
+    return Rows((), [*before, *between, *behind], False, lost)
