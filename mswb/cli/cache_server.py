@@ -7,103 +7,22 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from mswb.cli import cache_server_text as text
 from mswb.cli import output
-from mswb.cli.sizes import human_bytes
 from mswb.findings import Finding, language
 from mswb.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from mswb.cache.entries import Entry
     from mswb.cache.server.admin import Admin
-    from mswb.cache.server.answers import Cached
     from mswb.cache.server.manage import Session
-    from mswb.cache.server.running import Server
 
 KIND = "cache_server"
 DEFAULT_PORT = 50052
 _TERMINAL_REST_S = 1.0
-
-WORDS: dict[str, dict[str, str]] = {
-    "en": {
-        "starting": "starting a server on port {port}",
-        "stopping": "stopping the server on port {port}",
-        "asking": "asking the server on port {port}",
-        "looking": "comparing files with the time of the session",
-        "started": "server {pid} runs on port {port}, spills to {spill}",
-        "nowhere": "nowhere (rows that do not fit are dropped)",
-        "session": "next: mswb cache server session create -p {port}",
-        "stopped": "stopped the server on port {port}; its sessions and rows are gone",
-        "created": "session {session} on port {port}",
-        "use": "in the script: cache=ds.DatasetCache(session_id={session}, port={port})",
-        "destroyed": "destroyed session {session} on port {port}",
-        "no-servers": "no dataset cache server runs on this host",
-        "no-leftovers": "nothing is left of dead servers",
-        "no-sessions": "no sessions on port {port}; mswb cache server session create makes one",
-        "nothing": "nothing to remove",
-        "fresh": "session {session}: nothing has changed since {since}",
-        "unknown": "session {session}: no training under mswb run filled it; name its data with --source",
-        "sessions-of": "sessions on port {port}",
-        "port": "port",
-        "pid": "pid",
-        "user": "user",
-        "since": "since",
-        "workers": "workers",
-        "memory": "memory",
-        "spill": "spill folder",
-        "status": "status",
-        "size": "size",
-        "what": "what",
-        "path": "path",
-        "cache": "cache",
-        "rows": "rows",
-        "on-disk": "on disk",
-        "row": "a row",
-        "own": "it chooses",
-        "none": "none",
-    },
-    "zh": {
-        "starting": "正在端口 {port} 启动服务",
-        "stopping": "正在停止端口 {port} 的服务",
-        "asking": "正在询问端口 {port} 的服务",
-        "looking": "正在比较文件与会话的时间",
-        "started": "服务 {pid} 运行于端口 {port}，溢写到 {spill}",
-        "nowhere": "无（放不下的行会被丢弃）",
-        "session": "下一步：mswb cache server session create -p {port}",
-        "stopped": "已停止端口 {port} 的服务；其会话与数据行均已丢失",
-        "created": "端口 {port} 上的会话 {session}",
-        "use": "在脚本中：cache=ds.DatasetCache(session_id={session}, port={port})",
-        "destroyed": "已销毁端口 {port} 上的会话 {session}",
-        "no-servers": "本机没有运行数据集缓存服务",
-        "no-leftovers": "没有已死服务的残留",
-        "no-sessions": "端口 {port} 上没有会话；用 mswb cache server session create 新建",
-        "nothing": "没有可清除的内容",
-        "fresh": "会话 {session}：自 {since} 起没有变化",
-        "unknown": "会话 {session}：不是由 mswb run 下的训练填充的；请用 --source 指明其数据",
-        "sessions-of": "端口 {port} 的会话",
-        "port": "端口",
-        "pid": "pid",
-        "user": "用户",
-        "since": "始于",
-        "workers": "工作线程",
-        "memory": "内存",
-        "spill": "溢写目录",
-        "status": "状态",
-        "size": "大小",
-        "what": "内容",
-        "path": "路径",
-        "cache": "缓存",
-        "rows": "行数",
-        "on-disk": "磁盘行数",
-        "row": "每行",
-        "own": "自动",
-        "none": "无",
-    },
-}
 
 _port = click.option(
     "-p",
@@ -113,6 +32,7 @@ _port = click.option(
     show_default=True,
     help="Port of the server.",
 )
+_spills = click.option("-s", "--spill", "spills", multiple=True, help="A spill folder to look into, beside known ones.")
 _python = click.option("--python", help="The Python that trains; its MindSpore has the server.")
 
 
@@ -140,9 +60,9 @@ def start(
     with _doing("starting", form, port=port):
         found = manage.start(_admin(python), Start(port, host, workers, folder, log_level))
     if form == "json":
-        _emit([], servers=[_server_row(found)])
+        _emit([], servers=[text.server_row(found)])
         return 0
-    words = WORDS[language()]
+    words = text.WORDS[language()]
     _say("started", pid=found.process.pid, port=port, spill=found.spill or words["nowhere"])
     _say("session", port=port)
     return 0
@@ -159,16 +79,14 @@ def stop(port: int, python: str | None, form: str) -> int:
     with _doing("stopping", form, port=port):
         found = manage.stop_server(_admin(python), port)
     if form == "json":
-        _emit([], stopped=port, servers=[_server_row(found)] if found else [])
+        _emit([], stopped=port, servers=[text.server_row(found)] if found else [])
     else:
         _say("stopped", port=port)
     return 0
 
 
 @server.command()
-@click.option(
-    "-s", "--spill", "spills", multiple=True, help="A spill folder to look into, beside those that are known."
-)
+@_spills
 @output.format_option
 def status(spills: tuple[str, ...], form: str) -> int:
     """The servers of this host, and what dead ones left; no server is asked."""
@@ -180,11 +98,13 @@ def status(spills: tuple[str, ...], form: str) -> int:
     entries = leftovers(host, [os.path.abspath(path) for path in spills])
     findings = [finding for entry in entries for finding in entry.findings]
     if form == "json":
-        _emit(findings, servers=[_server_row(one) for one in host.servers], entries=[to_row(one) for one in entries])
+        _emit(
+            findings, servers=[text.server_row(one) for one in host.servers], entries=[to_row(one) for one in entries]
+        )
     else:
-        _show_servers(host.servers)
+        text.show_servers(host.servers)
         print()
-        _show_leftovers([entry for entry in entries if entry.status != "ok"])
+        text.show_leftovers([entry for entry in entries if entry.status != "ok"])
     return 0
 
 
@@ -268,19 +188,17 @@ def check(paths: tuple[str, ...], number: int | None, port: int, python: str | N
     checked = [one for one, _ in compared]
     findings = [finding for _, several in compared for finding in several]
     if form == "json":
-        _emit(findings, sessions=[_session_row(one) for one in checked])
+        _emit(findings, sessions=[text.session_row(one) for one in checked])
         return int(any(one.changes for one in checked))
     output.show_findings(findings, lang=language())
     for one in checked:
         if not one.changes:
-            _say("unknown" if one.status == "unverified" else "fresh", session=one.id, since=_moment(one.created))
+            _say("unknown" if one.status == "unverified" else "fresh", session=one.id, since=text.moment(one.created))
     return int(any(one.changes for one in checked))
 
 
 @server.command()
-@click.option(
-    "-s", "--spill", "spills", multiple=True, help="A spill folder to look into, beside those that are known."
-)
+@_spills
 @click.option("--dry-run", is_flag=True, help="Show the plan, change nothing.")
 @click.option("--force", is_flag=True, help="Do not ask.")
 @output.format_option
@@ -293,7 +211,7 @@ def clean(spills: tuple[str, ...], dry_run: bool, force: bool, form: str) -> int
 
     plan = removal.plan(leftovers(spills=[os.path.abspath(path) for path in spills]))
     if form == "text":
-        show_plan(plan, WORDS[language()]["nothing"])
+        show_plan(plan, text.WORDS[language()]["nothing"])
     if dry_run or not plan.actions:
         return report_plan(plan, None, form)
 
@@ -316,11 +234,11 @@ def _report_sessions(port: int, number: int | None, python: str | None, form: st
         rows = [row for one in found for row in one.caches]
         findings += explain.of_sessions(rows, port, running.spill if running else None)
     if form == "json":
-        _emit(findings, port=port, sessions=[_session_row(one) for one in found])
+        _emit(findings, port=port, sessions=[text.session_row(one) for one in found])
     elif not found:
         _say("no-sessions", port=port)
     else:
-        _show_sessions(found, explained)
+        text.show_sessions(found, explained)
         if findings:
             print()
         output.show_findings(findings, lang=language())
@@ -349,7 +267,7 @@ def _emit(findings: Sequence[Finding], **keys: Any) -> None:
 
 
 def _say(name: str, **values: Any) -> None:
-    print(output.safe_line(WORDS[language()][name].format(**values)))
+    print(output.safe_line(text.WORDS[language()][name].format(**values)))
 
 
 @contextmanager
@@ -360,11 +278,11 @@ def _doing(name: str, form: str, **values: Any) -> Iterator[None]:
     if form == "json" or not sys.stderr.isatty():
         yield
         return
-    text, done, began = WORDS[language()][name].format(**values), Event(), time.monotonic()
+    line, done, began = text.WORDS[language()][name].format(**values), Event(), time.monotonic()
 
     def tell() -> None:
         while not done.wait(_TERMINAL_REST_S):
-            sys.stderr.write(f"\r\x1b[K{output.safe_line(text)}  {time.monotonic() - began:.0f} s")
+            sys.stderr.write(f"\r\x1b[K{output.safe_line(line)}  {time.monotonic() - began:.0f} s")
             sys.stderr.flush()
 
     teller = Thread(target=tell, daemon=True)
@@ -376,85 +294,3 @@ def _doing(name: str, form: str, **values: Any) -> Iterator[None]:
         teller.join()
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
-
-
-def _server_row(one: Server) -> dict[str, Any]:
-    from mswb.jobs.procs import user_name
-
-    row = {name: value for name, value in asdict(one).items() if name not in ("process", "uid")}
-    return {"pid": one.process.pid, "start_time": one.process.start_time, "user": user_name(one.uid), **row}
-
-
-def _session_row(one: Session) -> dict[str, Any]:
-    return {
-        "session": one.id,
-        "port": one.port,
-        "status": one.status,
-        "created": one.created,
-        "sources": sorted({path for note in one.notes for path in note.sources}),
-        "changes": asdict(one.changes),
-        "caches": [{**asdict(row), "rows": row.rows, "size_bytes": row.size_bytes} for row in one.caches if row.cache],
-    }
-
-
-def _show_servers(found: Sequence[Server]) -> None:
-    from mswb.jobs.procs import user_name
-
-    words = WORDS[language()]
-    if not found:
-        print(words["no-servers"])
-        return
-    heads = [words[name] for name in ("port", "pid", "user", "since", "workers", "memory", "spill")]
-    rows = [
-        (
-            one.port,
-            one.process.pid,
-            user_name(one.uid),
-            _moment(one.started),
-            one.workers if one.workers > 0 else words["own"],
-            f"{one.memory_ratio * 100:.0f} %",
-            one.spill or words["none"],
-        )
-        for one in found
-    ]
-    output.show_table(heads, rows, right=(0, 1, 4, 5))
-
-
-def _show_leftovers(entries: Sequence[Entry]) -> None:
-    words = WORDS[language()]
-    if not entries:
-        print(words["no-leftovers"])
-        return
-    heads = [words[name] for name in ("status", "size", "what", "path")]
-    output.show_table(
-        heads, [(one.status, human_bytes(one.size_bytes), one.detail, one.path) for one in entries], right=(1,)
-    )
-    print()
-    output.show_findings([finding for entry in entries for finding in entry.findings], lang=language())
-
-
-def _show_sessions(found: Sequence[Session], explained: bool) -> None:
-    words = WORDS[language()]
-    columns = ("rows", "on-disk", "row", "size") if explained else ("rows", "size", "since")
-    heads = ["session", words["cache"], words["status"], *(words[name] for name in columns)]
-    rows = [
-        (one.id, row.cache if row.cache is not None else words["none"], one.status, *_cells(one, row, columns))
-        for one in found
-        for row in one.caches
-    ]
-    output.show_table(heads, rows, right=(0, 1, *range(3, 3 + len(columns))))
-
-
-def _cells(one: Session, row: Cached, columns: Sequence[str]) -> list[str]:
-    cells = {
-        "rows": str(row.rows),
-        "on-disk": str(row.on_disk),
-        "row": human_bytes(row.row_bytes) if row.row_bytes is not None else "",
-        "size": human_bytes(row.size_bytes),
-        "since": _moment(one.created),
-    }
-    return [cells[name] for name in columns]
-
-
-def _moment(seconds: float | None) -> str:
-    return time.strftime("%m-%d %H:%M:%S", time.localtime(seconds)) if seconds is not None else "?"
