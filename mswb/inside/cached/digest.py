@@ -40,6 +40,8 @@ _STANDARD = tuple({os.path.realpath(sysconfig.get_paths()[name]) + os.sep for na
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _CONTENTS = {("mindspore", "Schema"): "to_json", ("mindspore", "Vocab"): "vocab"}
 """Objects of C++ with a method that gives what they hold."""
+_HAS_DOC = 0x4000000
+"""CO_HAS_DOCSTRING of Python 3.13."""
 MAX_DEPTH = 150
 
 
@@ -299,6 +301,10 @@ class Digester:
             reduced = value.__reduce_ex__(4)
         except Exception:
             reduced = None
+        if isinstance(reduced, str):  # a function of an extension, by its name
+            yield _tagged("named", f"{_module_of(value)}.{reduced}")
+            self._in_package(_module_of(value) or type(value).__module__)
+            return
         if not isinstance(reduced, tuple) or not 2 <= len(reduced) <= 6 or inspect.isgenerator(value):
             if self._tolerant:
                 yield from self._by_type(value, place)
@@ -350,17 +356,19 @@ _FORMS += (
 
 def _code(code: types.CodeType, doc: Optional[str] = None) -> Iterator[bytes]:
     """Byte code with all that it refers to by number; neither lines, nor comments, nor the function's doc text."""
-    yield _tagged("code", repr((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)))
+    flags = code.co_flags & ~_HAS_DOC
+    yield _tagged("code", repr((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, flags)))
     yield code.co_code
     yield getattr(code, "co_exceptiontable", b"")
     yield _tagged("names", repr((code.co_names, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])))
-    for constant in code.co_consts:
+    for index, constant in enumerate(code.co_consts):
         if isinstance(constant, types.CodeType):
             yield from _code(constant)
         elif isinstance(constant, frozenset):
             yield _tagged("frozenset", repr(sorted(map(repr, constant))))
-        elif doc is None or constant != doc:
-            yield _tagged("constant", type(constant).__name__ + repr(constant))
+        else:
+            told = None if index == 0 and doc is not None and constant == doc else constant
+            yield _tagged("constant", type(told).__name__ + repr(told))
 
 
 def _globals(function: types.FunctionType) -> Iterator[Tuple[str, Any]]:

@@ -1,0 +1,190 @@
+"""What a change of code, closure, default or global does to a digest."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mswb.inside.cached.digest import Digester, Unhashable
+
+SCALE = 3
+
+
+def digest_of(value: Any) -> tuple[str, dict[str, str]]:
+    digester = Digester()
+    return digester.digest(value, "it"), digester.code
+
+
+def module(name: str, text: str, file: str = "") -> types.ModuleType:
+    """A user's module made from a text."""
+    made = types.ModuleType(name)
+    made.__file__ = file or f"/home/user/{name}.py"
+    sys.modules[name] = made
+    exec(compile(text, made.__file__, "exec"), made.__dict__)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def forget_modules() -> Any:
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def code_of(text: str) -> dict[str, str]:
+    return digest_of(module("train", text).resize)[1]
+
+
+BASE = "def helper(x):\n    return x * 2\ndef resize(x, size=2):\n    return helper(x) + size\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (BASE.replace("x * 2", "x * 3"), {"train:helper"}),
+        (BASE.replace("size=2", "size=3"), {"train:resize"}),
+        (BASE.replace("+ size", "- size"), {"train:resize"}),
+        (BASE.replace("return x * 2", "return (lambda y: y * 2)(x)"), {"train:helper"}),
+        ("# a comment\n\n" + BASE.replace("(x):\n", '(x):\n    """What it does."""\n'), set()),
+        (BASE + "LEARNING_RATE = 0.1\n", set()),
+    ],
+    ids=["called function", "default", "body", "nested code", "comments and doc", "other global"],
+)
+def test_a_change_is_told_by_the_name_of_what_changed(text: str, changed: set[str]) -> None:
+    before, after = code_of(BASE), code_of(text)
+    assert before.keys() == after.keys()
+    assert {name for name in before if before[name] != after[name]} == changed
+
+
+def test_a_global_that_is_used_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def scaled(x: int) -> int:
+        return x * SCALE
+
+    before = digest_of(scaled)
+    monkeypatch.setitem(globals(), "SCALE", 4)
+    assert digest_of(scaled) != before
+
+
+def test_closures_count_also_in_partials_and_methods() -> None:
+    def scaled_by(factor: Any) -> Any:
+        return lambda x: x * factor
+
+    class Transform:
+        def __init__(self, size: int) -> None:
+            self.size = size
+
+        def __call__(self, x: int) -> int:
+            return x * self.size
+
+    assert digest_of(scaled_by(2)) != digest_of(scaled_by(3))
+    assert digest_of(scaled_by(np.zeros(3))) != digest_of(scaled_by(np.ones(3)))
+    assert digest_of(functools.partial(max, 1)) != digest_of(functools.partial(max, 2))
+    assert digest_of(Transform(1)) != digest_of(Transform(2))
+    assert digest_of(Transform(1).__call__) != digest_of(Transform(2).__call__)
+    assert digest_of(Transform(1)) == digest_of(Transform(1))
+
+
+def test_a_module_that_is_used_counts_by_its_source_and_what_it_imports(tmp_path: Path) -> None:
+    def build(inner: str) -> dict[str, str]:
+        (tmp_path / "inner.py").write_text(inner)
+        (tmp_path / "helpers.py").write_text("import inner\n")
+        module("inner", inner, str(tmp_path / "inner.py"))
+        module("helpers", "import inner\n", str(tmp_path / "helpers.py"))
+        return digest_of(module("train", "import helpers\ndef resize(x):\n    return helpers.inner.f(x)\n").resize)[1]
+
+    before, after = build("def f(x):\n    return x\n"), build("def f(x):\n    return x + 1\n")
+    assert {name for name in before if before[name] != after[name]} == {"inner"}
+
+
+def test_an_import_inside_a_function_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def resize(x: int) -> int:
+        import lazily_loaded  # type: ignore[import-not-found]
+
+        return int(lazily_loaded.f(x))
+
+    (tmp_path / "lazily_loaded.py").write_text("f = abs\n")
+    before = digest_of(resize)[1]["lazily_loaded"]
+    (tmp_path / "lazily_loaded.py").write_text("f = int\n")
+    assert digest_of(resize)[1]["lazily_loaded"] != before
+
+
+def test_functions_that_call_each_other_end() -> None:
+    text = "def odd(n):\n    return n and even(n - 1)\ndef even(n):\n    return not n or odd(n - 1)\n"
+    made = module("parity", text)
+    assert set(digest_of(made.odd)[1]) == {"parity:odd", "parity:even"}
+    nested: list[Any] = []
+    nested.append(nested)
+    assert digest_of([nested]) == digest_of([nested])
+
+
+def test_what_cannot_be_told_is_refused_by_its_place(tmp_path: Path) -> None:
+    with open(tmp_path / "table", "w") as file:
+
+        def lookup(x: int) -> int:
+            return x + file.fileno()
+
+        with pytest.raises(
+            Unhashable, match=r"the closure variable 'file' of .*lookup holds a _io\.TextIOWrapper.*version="
+        ):
+            digest_of(lookup)
+        Digester(tolerant=True).digest(lookup, "it")
+    with pytest.raises(Unhashable):
+        digest_of(iter([1, 2]).__class__ and (x for x in [1]))
+
+
+def test_packages_count_by_their_version() -> None:
+    digester = Digester()
+    digester.digest(np.resize, "it")
+    assert digester.packages == {"numpy": np.__version__}
+    assert not digester.code
+
+
+def test_random_functions_are_named() -> None:
+    text = "import numpy as np\nimport random\ndef noise(x):\n    return x + {}\n"
+    drawn = {
+        "np.random.rand()": "numpy.random.rand",
+        "random.random()": "random.random",
+        "random.uniform(0, 1)": "random.uniform",
+        "np.random.default_rng(x).normal()": None,
+        "np.mean(x)": None,
+    }
+    for call, name in drawn.items():
+        digester = Digester()
+        digester.digest(module("train", text.format(call)).noise, "it")
+        assert digester.random.get("train:noise") == name, call
+
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=4)
+    | st.binary(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3) | st.tuples(inner)
+    ),
+    max_leaves=8,
+)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal with equal types, signs of zero, and orders of keys."""
+    return repr(one) == repr(other)
+
+
+@given(plain, plain)
+def test_values_have_the_same_digest_exactly_when_they_are_the_same(one: Any, other: Any) -> None:
+    assert (digest_of(one) == digest_of(other)) == same(one, other)
+    assert digest_of({1, 2, 3}) == digest_of({3, 2, 1})
