@@ -135,8 +135,7 @@ def write_index(path: str, name: str, header: Header, rows: Iterator[tuple[Seque
     places = [f"{column} INT NOT NULL" for column in PLACES]
     fields = [f"{column} {kind}" for column, kind in columns[len(PLACES) :]]
     key = ", ".join(["ROW_ID", *(column for column, _ in columns[len(PLACES) :: 2])])
-    marks = ", ".join("?" * len(columns))
-    count = 0
+    insert = f"INSERT INTO INDEXES VALUES ({', '.join('?' * len(columns))})"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         # A file that is renamed only when it is whole needs no journal.
         connection.execute("PRAGMA journal_mode = OFF")
@@ -145,10 +144,7 @@ def write_index(path: str, name: str, header: Header, rows: Iterator[tuple[Seque
         connection.execute(f"CREATE TABLE INDEXES({', '.join([*places, *fields])}, PRIMARY KEY({key}))")
         connection.execute("CREATE TABLE SHARD_NAME(NAME TEXT NOT NULL)")
         connection.execute("INSERT INTO SHARD_NAME VALUES (?)", (name,))
-        for place, values in rows:
-            # Before each index field stands an increment, which is 0 in every file seen.
-            connection.execute(f"INSERT INTO INDEXES VALUES ({marks})", (*place, *_with_zeros(values)))
-            count += 1
+        count = connection.executemany(insert, ((*place, *_with_zeros(values)) for place, values in rows)).rowcount
         connection.execute("COMMIT")
     _sync(path)
     return count
@@ -171,6 +167,7 @@ def beside(path: str) -> Iterator[str]:
 
 
 def _with_zeros(values: Sequence[Any]) -> Iterator[Any]:
+    """Before each index field stands an increment, which is 0 in every file seen."""
     for value in values:
         yield 0
         yield stored(value)
