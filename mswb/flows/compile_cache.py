@@ -214,7 +214,7 @@ def _state(folder: CacheFolder, root: str, interpreter: Interpreter) -> Iterator
         yield make("compile-cache-folder", values=values)
         return
     here = Here(interpreter.mindspore_version or "", (interpreter.purelib,))
-    checks = [(path, check_with(path, Watch(), here)) for path in found]
+    checks = [(path, check_with(path, Watch(), here, deep=False)) for path in found]
     for path, checked in checks:
         yield from _objections(path, checked)
     graphs = sum(checked.records or 0 for _, checked in checks)

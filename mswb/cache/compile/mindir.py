@@ -16,7 +16,16 @@ from mswb.files.safety import open_regular
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _WIDTH = {FIXED64: 8, FIXED32: 4}
 _TEXT, _BLOB, _NUMBER, _PACKED32, _PACKED64, _PACKED = "text", "blob", "number", "packed32", "packed64", "packed"
-_FIXED = {"float": FIXED32, "double": FIXED64}
+_WIRES = {
+    _NUMBER: (VARINT,),
+    "float": (FIXED32,),
+    "double": (FIXED64,),
+    _PACKED: (VARINT, BYTES),
+    _PACKED32: (FIXED32, BYTES),
+    _PACKED64: (FIXED64, BYTES),
+}
+"""The wire types that each kind of number may have; repeated ones are packed into one field, or not."""
+_UNITS = {_PACKED: 1, _PACKED32: 4, _PACKED64: 8}
 MAX_DEPTH = 200
 """Messages inside one another; MindIR nests graphs in attributes, and tuples in tuples."""
 CANCEL_EVERY = 20_000
@@ -105,60 +114,63 @@ class _Walk:
         self._data, self._found, self._cancelled = data, found, cancelled
 
     def run(self) -> None:
-        stack = [("Model", 0, len(self._data))]
+        data, stack = self._data, [("Model", 0, len(self._data))]
         steps = 0
         while stack:
-            steps += 1
-            if not steps % CANCEL_EVERY and self._cancelled():
-                return
             message, at, end = stack.pop()
-            if at == end:
-                continue
-            at, inner = self._field(message, at, end)
-            stack.append((message, at, end))
-            if inner is not None:
-                if len(stack) > MAX_DEPTH:
-                    raise Damage(inner[1], f"messages lie more than {MAX_DEPTH} deep in one another")
-                stack.append(inner)
+            fields = SCHEMA[message]
+            while at < end:
+                steps += 1
+                if not steps % CANCEL_EVERY and self._cancelled():
+                    return
+                tag = data[at]
+                # One byte each for number and length: nearly all fields are so.
+                if tag & 0x87 == BYTES and at + 1 < end and (length := data[at + 1]) < 0x80 and tag > 7:
+                    number, start = tag >> 3, at + 2
+                    kind = fields.get(number)
+                else:
+                    number, kind, start, length = self._field(message, fields, at, end)
+                stop = start + length
+                if stop > end:
+                    raise Damage(at, f"field {number} of a {message} is {stop - end} bytes longer than what holds it")
+                at = stop
+                if not length or kind is None:
+                    continue
+                if kind == _TEXT:
+                    self._text(message, number, data[start:stop], start)
+                elif kind in SCHEMA:
+                    self._found.nodes += kind == "Node"
+                    self._found.graphs += kind == "Graph"
+                    stack += [(message, stop, end), (kind, start, stop)]
+                    if len(stack) > MAX_DEPTH:
+                        raise Damage(start, f"messages lie more than {MAX_DEPTH} deep in one another")
+                    break
+                else:
+                    self._blob(message, number, kind, start, stop)
 
-    def _field(self, message: str, at: int, end: int) -> tuple[int, tuple[str, int, int] | None]:
-        """Check the field at ``at``; returns where the next one is, and the message in it if there is one."""
+    def _field(self, message: str, fields: Mapping[int, str], at: int, end: int) -> tuple[int, str | None, int, int]:
+        """Any field: its number, its kind (None where there is nothing more to check), and start and length of it."""
         tag, after = self._varint(at, end)
         number, wire = tag >> 3, tag & 7
+        kind = fields.get(number)
         if not number or wire not in (VARINT, FIXED64, BYTES, FIXED32):
             raise Damage(at, f"no field of a {message} begins here")
-        kind = SCHEMA[message].get(number)
+        if kind is not None and wire not in _WIRES.get(kind, (BYTES,)):
+            raise Damage(at, f"field {number} of a {message} is of another type")
         if wire == VARINT:
-            _, after = self._varint(after, end)
-            self._expect(kind in (None, _NUMBER, _PACKED), message, number, at)
-            return after, None
-        if wire in _WIDTH:
-            fits = kind is None or _FIXED.get(kind, {_PACKED32: FIXED32, _PACKED64: FIXED64}.get(kind)) == wire
-            self._expect(fits, message, number, at)
-            self._inside(after + _WIDTH[wire], end, at, message, number)
-            return after + _WIDTH[wire], None
-        length, start = self._varint(after, end)
-        stop = start + length
-        self._inside(stop, end, at, message, number)
-        self._expect(kind not in (_NUMBER, "float", "double"), message, number, at)
-        return stop, self._bytes(message, number, kind, start, stop)
+            return number, None, self._varint(after, end)[1], 0
+        if wire == BYTES:
+            length, start = self._varint(after, end)
+            return number, kind, start, length
+        return number, None, after, _WIDTH[wire]
 
-    def _bytes(self, message: str, number: int, kind: str | None, start: int, stop: int) -> tuple[str, int, int] | None:
-        if kind in SCHEMA:
-            assert kind is not None
-            self._found.nodes += kind == "Node"
-            self._found.graphs += kind == "Graph"
-            return kind, start, stop
-        if kind == _TEXT:
-            self._text(message, number, self._data[start:stop], start)
-        elif (message, number) == _MAPS:
-            self._found.open = True
-        elif kind in (_PACKED32, _PACKED64) and (stop - start) % (4 if kind == _PACKED32 else 8):
+    def _blob(self, message: str, number: int, kind: str, start: int, stop: int) -> None:
+        if kind not in _WIRES:
+            self._found.open |= (message, number) == _MAPS
+        elif BYTES not in _WIRES[kind]:
+            raise Damage(start, f"field {number} of a {message} is of another type")
+        elif (stop - start) % _UNITS[kind] or (kind == _PACKED and self._data[stop - 1] >= 0x80):
             raise Damage(start, f"the numbers of field {number} of a {message} are cut")
-        elif kind == _PACKED:
-            while start < stop:
-                _, start = self._varint(start, stop)
-        return None
 
     def _text(self, message: str, number: int, data: bytes, start: int) -> None:
         try:
@@ -181,16 +193,6 @@ class _Walk:
             if byte < 0x80:
                 return value, index + 1
         raise Damage(at, "the file ends inside a number" if at + 10 > end else "a number is longer than any can be")
-
-    @staticmethod
-    def _inside(stop: int, end: int, at: int, message: str, number: int) -> None:
-        if stop > end:
-            raise Damage(at, f"field {number} of a {message} is {stop - end} bytes longer than what holds it")
-
-    @staticmethod
-    def _expect(fits: bool, message: str, number: int, at: int) -> None:
-        if not fits:
-            raise Damage(at, f"field {number} of a {message} is of another type")
 
 
 _DEFINES = frozenset({("Node", 2), ("Value", 1), ("Tensor", 7), ("Graph", 2), ("Primitive", 1), ("Node", 3)})

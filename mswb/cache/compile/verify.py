@@ -46,13 +46,17 @@ class Here:
 
 def check(path: str, options: Options, watch: Watch) -> Checked:
     """Check the graphs of one folder; see :mod:`mswb.cache.check`."""
-    return check_with(path, watch, interpreter())
+    return check_with(path, watch, interpreter(), deep=options.deep)
 
 
-def check_with(path: str, watch: Watch, here: Here) -> Checked:
-    """The same, under a given interpreter."""
+def check_with(path: str, watch: Watch, here: Here, *, deep: bool = True) -> Checked:
+    """The same, under a given interpreter.
+
+    Args:
+        deep: walk over the graphs, too, and do not only compare them with their seals.
+    """
     folder = _Folder(path)
-    graphs, versions, faults = _graphs(folder, watch)
+    graphs, versions, faults = _graphs(folder, watch, deep)
     digests, hash_faults = _hashes(folder)
     faults += hash_faults
     more: dict[str, object] = {"graphs": len(folder.graphs)}
@@ -61,7 +65,7 @@ def check_with(path: str, watch: Watch, here: Here) -> Checked:
     except ValueError as problem:
         faults.append(Fault("key-mismatch", printable(str(problem), 300)))
         sealed = known = None
-    faults += _seal_faults(folder, sealed, known, watch)
+    faults += [one for one in _seal_faults(folder, sealed, known, watch) if not _is_told(one, faults)]
     faults += _version_faults(versions, known, here)
     if known is not None:
         faults += _key_faults(path, known)
@@ -85,6 +89,11 @@ def check_with(path: str, watch: Watch, here: Here) -> Checked:
         detail=_detail(graphs, versions, known, status),
         more={name: value for name, value in more.items() if value is not None},
     )
+
+
+def _is_told(fault: Fault, faults: Sequence[Fault]) -> bool:
+    """Whether a file is known to be damaged already."""
+    return fault.code == "corrupted" and any((one.code, one.file) == (fault.code, fault.file) for one in faults)
 
 
 def plan(path: str, checked: Checked, out: str | None) -> Repair:
@@ -157,11 +166,11 @@ def _number(name: str) -> tuple[int, str]:
     return (int(found.group(1)) if found else 0), name
 
 
-def _graphs(folder: _Folder, watch: Watch) -> tuple[int, dict[str, list[str]], list[Fault]]:
+def _graphs(folder: _Folder, watch: Watch, deep: bool) -> tuple[int, dict[str, list[str]], list[Fault]]:
     """Walk over every graph; the operators in all of them, and the versions that wrote them with their graphs."""
     nodes, versions = 0, dict[str, list[str]]()
     faults: list[Fault] = []
-    for count, name in enumerate(folder.graphs):
+    for count, name in enumerate(folder.graphs if deep else ()):
         watch.report(count, len(folder.graphs), "graphs")
         path = os.path.join(folder.path, name)
         try:

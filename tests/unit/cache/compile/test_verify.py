@@ -257,3 +257,18 @@ def test_a_graph_that_is_missing_between_others_is_named(tmp_path: Path) -> None
     (folder / "compile_cache_1.mindir").unlink()
     found = check(folder)
     assert found.status == "unverified" and "compile_cache_1.mindir is missing" in found.faults[0].reason
+
+
+def test_a_quick_check_compares_the_seals_alone(tmp_path: Path) -> None:
+    folder = sealed(simple(tmp_path))
+    assert check_with(str(folder), Watch(), Here(), deep=False).status == "ok"
+    (folder / "compile_cache_0.mindir").write_bytes(b"x")
+    assert check_with(str(folder), Watch(), Here(), deep=False).status == "corrupted"
+    (folder / keys.SEAL_FILE).unlink()
+    assert check_with(str(folder), Watch(), Here(), deep=False).status == "unverified"
+
+
+def test_a_damaged_file_is_told_once(tmp_path: Path) -> None:
+    folder = sealed(simple(tmp_path))
+    (folder / "compile_cache_0.mindir").write_bytes(b"x")
+    assert [fault.code for fault in check(folder).faults] == ["corrupted"]
