@@ -128,8 +128,6 @@ def info(path: str | None, dataset: str | None, system: bool, form: str) -> int:
 
 
 def _find(path: str | None, dataset: str | None, size: float | None, system: bool) -> _Found:
-    from mswb.flows.cache_checks import glanced
-    from mswb.flows.cache_clean import verified_small
     from mswb.flows.caches import collect, everywhere, usual_paths
 
     places = [path] if path is not None else usual_paths(os.environ, ".")
@@ -140,7 +138,15 @@ def _find(path: str | None, dataset: str | None, size: float | None, system: boo
         entries += [entry for entry in outside if entry.path not in known]
         notes += more
     kept = [entry for entry in entries if _is_meant(entry, dataset, size)]
-    return _Found([glanced(entry) for entry in verified_small(kept)], notes, places, len(entries))
+    return _Found(_judged(kept) if kept else [], notes, places, len(entries))
+
+
+def _judged(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries with what is wrong with them as findings."""
+    from mswb.flows.cache_checks import glanced
+    from mswb.flows.cache_state import verified_small
+
+    return [glanced(entry) for entry in verified_small(entries)]
 
 
 def _is_meant(entry: Entry, dataset: str | None, size: float | None) -> bool:

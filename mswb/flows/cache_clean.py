@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
-from mswb.cache import staleness, trash, trashes
-from mswb.cache.check import Options
+from mswb.cache import trash, trashes
 from mswb.cache.clean import Cleaning, Selection, plan_clean, select
-from mswb.cache.entries import UNVERIFIED, Entry
+from mswb.cache.entries import Entry
 from mswb.cache.holders import snapshot
 from mswb.cache.locate import cache_root
 from mswb.cache.server import removal
 from mswb.flows import cache_checks, caches
+from mswb.flows.cache_state import verified
 from mswb.flows.inventory import within
 from mswb.plan import Action, Doer, Outcome, Plan, apply
-
-LIST_BYTES = 256 << 20
-"""So much of file caches a list reads in full: a quarter of a second of one core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +74,6 @@ def prepare(
     actions = [*cleaning.plan.actions, *_of_servers(outside, wanted), *_expired()]
     warnings = (*cleaning.plan.warnings, *(note.title for note in notes))
     return Prepared(Plan(tuple(actions), warnings), cleaning)
-
-
-def verified(
-    entries: Sequence[Entry],
-    cancelled: Callable[[], bool] = lambda: False,
-    told: cache_checks.Told = lambda step: None,
-    budget_bytes: float = math.inf,
-) -> list[Entry]:
-    """The entries, with the file caches that a glance found nothing wrong with read in full.
-
-    Args:
-        budget_bytes: how much is read at most; the smallest are read first.
-    """
-    checked = list(entries)
-    open_ = [index for index, entry in enumerate(entries) if entry.form == "file-cache" and _is_open(entry)]
-    open_.sort(key=lambda index: entries[index].size_bytes)
-    sums = accumulate(entries[index].size_bytes for index in open_)
-    open_ = [index for index, whole in zip(open_, sums, strict=True) if whole <= budget_bytes]
-    found = cache_checks.verify([entries[index] for index in open_], Options(), cancelled=cancelled, told=told)
-    for index, entry, _ in found:
-        checked[open_[index]] = entry
-    return checked
-
-
-def verified_small(entries: Sequence[Entry]) -> list[Entry]:
-    """As :func:`verified`, as much as a list may read without being slow; larger ones by the files of their source."""
-    return [staleness.current(entry) for entry in verified(entries, budget_bytes=LIST_BYTES)]
-
-
-def _is_open(entry: Entry) -> bool:
-    return entry.status in ("ok", UNVERIFIED)
 
 
 def _of_servers(outside: Sequence[Entry], wanted: Selection) -> list[Action]:

@@ -6,16 +6,18 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mswb.cache.entries import Entry, from_item
-from mswb.cache.holders import Snapshot, snapshot
 from mswb.cache.locate import cache_root
 from mswb.cache.sniff import KINDS
 from mswb.files.tree import facts, held
 from mswb.findings import Finding, stop
 from mswb.flows import inventory
 from mswb.settings import load_settings
+
+if TYPE_CHECKING:
+    from mswb.cache.holders import Snapshot
 
 ROOT, FOLDER, SERVER, SYSTEM = "root", "folder", "server", "system"
 """The places of totals: the file-cache root, the folders named, dataset cache servers, everything else."""
@@ -47,6 +49,7 @@ def everywhere(
     The file-cache root is not counted with the downloads that lie beside it.
     """
     from mswb.cache import shm
+    from mswb.cache.holders import snapshot
     from mswb.cache.server import leftovers
 
     places = [place for place in inventory.places_of(load_settings(environ), environ) if not place.prefixes]
@@ -69,6 +72,7 @@ def _without(entry: Entry, root: str, cancelled: Callable[[], bool]) -> Entry | 
 def informed(entry: Entry, seen: Snapshot | None = None) -> Entry:
     """An entry with all that its kind can tell, and ``holders``: who uses it, in words."""
     from mswb.cache.clean import holders_of
+    from mswb.cache.holders import snapshot
 
     more: dict[str, Any] = dict(entry.more)
     if entry.form == "file-cache":

@@ -17,6 +17,7 @@ from typing import Literal
 
 from mswb.cache import sniff as cache
 from mswb.cache.locate import Place, places
+from mswb.cache.quick import head_of, is_nothing
 from mswb.cache.trashes import NAME as TRASH
 from mswb.convert import sniff as convert
 from mswb.files.items import FileFacts, Guess, Item
@@ -256,20 +257,20 @@ class _Walk:
 
     def _files(self, here: Listing) -> None:
         found: dict[Domain, list[Item]] = {domain: [] for domain in self.kinds}
-        known: dict[str, FileFacts] = {}
-        for name in here.files:
-            self.files += 1
-            if self.files % 64 == 0 and self._stop(here.path):
-                break
-            if name.rpartition(".")[2].lower() in NEVER:
-                continue
-            file = facts(here.path, name)
-            if file is not None:
-                known[file.path] = file
-                self._file(file, found)
+        with _Quick(here.path, self.kinds) as quick:
+            for name in here.files:
+                self.files += 1
+                if self.files % 64 == 0 and self._stop(here.path):
+                    break
+                if name.rpartition(".")[2].lower() in NEVER or quick.rules_out(name):
+                    continue
+                file = facts(here.path, name)
+                if file is not None:
+                    self._file(file, found)
+        beside = _Beside(here)
         for domain, items in found.items():
             if items:
-                self._take(_DOMAINS[domain].join(items, known))
+                self._take(_DOMAINS[domain].join(items, beside))
 
     def _file(self, file: FileFacts, found: Mapping[Domain, list[Item]]) -> None:
         try:
@@ -321,6 +322,56 @@ class _Walk:
         batch = Batch(tuple(self.items), tuple(self.notes), self.folders, self.files, self.skipped, finished, self.cut)
         self.items, self.notes, self.last = [], [], time.monotonic()
         return batch
+
+
+class _Quick:
+    """Rules files out by their first bytes, where only caches are wanted: most files of a large folder are nothing."""
+
+    def __init__(self, path: str, kinds: Collection[Domain]) -> None:
+        self._path = path if set(kinds) == {"cache"} else None
+        self._folder = -1
+
+    def __enter__(self) -> _Quick:
+        if self._path is not None:
+            try:
+                self._folder = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            except OSError:
+                self._folder = -1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder >= 0:
+            os.close(self._folder)
+
+    def rules_out(self, name: str) -> bool:
+        """Whether a file is certainly nothing; what can't be read is not."""
+        if self._folder < 0:
+            return False
+        try:
+            return is_nothing(name, head_of(self._folder, name))
+        except OSError:
+            return False
+
+
+class _Beside(Mapping[str, FileFacts]):
+    """The regular files of one folder by path, each looked at when it is asked for."""
+
+    def __init__(self, here: Listing) -> None:
+        self._here = here
+        self._names = frozenset(here.files)
+
+    def __getitem__(self, path: str) -> FileFacts:
+        folder, name = os.path.split(path)
+        file = facts(folder, name) if folder == self._here.path and name in self._names else None
+        if file is None:
+            raise KeyError(path)
+        return file
+
+    def __iter__(self) -> Iterator[str]:
+        return (os.path.join(self._here.path, name) for name in self._here.files)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def _item(path: str, guess: Guess, counted: Sum) -> Item:
