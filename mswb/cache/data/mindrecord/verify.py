@@ -181,7 +181,7 @@ def _data_faults(reader: Reader, header: Header, tally: Tally) -> list[Fault]:
         lost = header.rows - tally.intact
         reason = f"it ends at byte {reader.size}, its pages need {header.end}: {lost} of {header.rows} records are lost"
         faults.append(Fault("truncated", reason, offset=offset, record=record, values={"lost": lost}))
-    elif reader.size < header.end:
+    elif header.pages and reader.size < header.end:  # one without rows ends behind the text of its header
         reason = f"it ends at byte {reader.size}, its pages need {header.end}"
         faults.append(Fault("truncated", reason, offset=reader.size))
     elif reader.size > header.end:

@@ -32,7 +32,8 @@ def test_whole(tmp_path: Path, name: str) -> None:
     for path in data_files(real(tmp_path, name)):
         found = look(path)
         assert (found.status, found.faults) == ("ok", ())
-        assert found.records and found.intact_records == found.records
+        assert found.intact_records == found.records
+        assert found.records or name in ("fewer", "none")
 
 
 @pytest.mark.parametrize("name", real_names())
