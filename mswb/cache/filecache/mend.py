@@ -36,12 +36,13 @@ from mswb.inside.store.layout import (
     shard_path,
 )
 from mswb.inside.store.manifest import Manifest, manifest_path, write_manifest
+from mswb.inside.store.reader import StoreReader
 from mswb.inside.store.scan import BLOCK, Seen
 from mswb.inside.store.writer import seal_index, sync_folder
 from mswb.plan import Action, Plan, path_identity
 
 REBUILD, REBUILD_TO = "rebuild-cache", "write-cache"
-_NOT_MENDED = frozenset({"stale-source", "stale-code", "count-mismatch", "version-mismatch", "lock-unsafe", "empty"})
+_NOT_MENDED = frozenset({"stale-source", "stale-code", "count-mismatch", "version-mismatch", "lock-unsafe"})
 """Statuses that no repair changes: the cache must be made again, or used elsewhere."""
 _WHY = "mswb cache repair"
 
@@ -135,7 +136,7 @@ def _temporary(path: str) -> Iterator[str]:
 
 
 def write_sound(path: str, new: str) -> int:
-    """Write every sample of a cache that is whole into the folder ``new``; returns how many.
+    """Write every sample of a cache that is whole into the folder ``new``; returns how many different ones.
 
     Raises:
         OSError: the disk is full or fails.
@@ -143,10 +144,11 @@ def write_sound(path: str, new: str) -> int:
     os.chmod(new, stat.S_IMODE(os.stat(path).st_mode))
     manifest, _ = open_manifest(path)
     fallback = fallback_of(path, manifest)
-    kept = 0
     for shard in open_shards(path, fallback, written=False):
         if shard.header is not None:
-            kept += _sound_shard(shard, new)
+            _sound_shard(shard, new)
+    with StoreReader(new, mmap=False) as reader:
+        kept = len(reader)
     _beside(path, new)
     if manifest is None and fallback is not None:
         manifest = Manifest(name_of(path), fallback.key, schema=fallback.columns)
@@ -167,19 +169,18 @@ def _mended(manifest: Manifest, fallback: Fallback | None, kept: int) -> Manifes
     )
 
 
-def _sound_shard(shard: Shard, new: str) -> int:
+def _sound_shard(shard: Shard, new: str) -> None:
     """Link a shard that is whole, or copy what is whole of it."""
     seen = list(records(shard, lambda: False, lambda offset: None))
     whole = [one for one in seen if one.intact and one.length >= 0]
     if not whole:
-        return 0
+        return
     is_sound = not shard.is_part and not shard.faults and not any(one.reason for one in seen)
     if is_sound and shard.rows is not None and len(shard.rows) == len(seen):
         _link(shard.path, shard_path(new, shard.number))
         _link(shard.index, index_path(new, shard.number))
-        return len(whole)
-    _copy(shard, whole, new)
-    return len(whole)
+    else:
+        _copy(shard, whole, new)
 
 
 def _link(source: str, target: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import zlib
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -69,7 +70,12 @@ def write_manifest(folder: str, manifest: Manifest) -> None:
         OSError: it can't be written; the old one is untouched.
     """
     content = dict(asdict(manifest), format=FORMAT, schema=columns_to_json(manifest.schema))
-    write_json(manifest_path(folder), content)
+    write_json(manifest_path(folder), dict(content, crc32=_crc(content)))
+
+
+def _crc(content: Dict[str, Any]) -> int:
+    """The CRC-32 of what a manifest says, however it is set."""
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode("ascii"))
 
 
 def write_json(path: str, content: Any) -> None:
@@ -108,6 +114,8 @@ def read_manifest(folder: str) -> Manifest:
     if content.get("version") != VERSION:
         reason = "it is of format version %.20r, and this reads version %d" % (content.get("version"), VERSION)
         raise InvalidCacheFile(path, 0, reason, "version-mismatch")
+    if content.pop("crc32", None) != _crc(content):
+        raise InvalidCacheFile(path, 0, "it was changed after it was written: its CRC is wrong")
     for name, kinds in _TYPES.items():
         if not isinstance(content.get(name), kinds):
             raise InvalidCacheFile(path, 0, "its field %r is missing or of another type" % name)

@@ -115,16 +115,12 @@ class StoreReader:
         offset, length = self._offsets[row], self._lengths[row]
         if not self.mmap:
             return self._read(shard, row, offset, length)
-        buffer = shard.mapped(offset + RECORD_HEADER + length)
+        start = offset + RECORD_HEADER
+        buffer, view = shard.mapped(start + length)
         if self.verify and not self._checked[row]:
-            self._verify(
-                shard,
-                row,
-                buffer[offset : offset + RECORD_HEADER],
-                shard.view[offset + RECORD_HEADER : offset + RECORD_HEADER + length],
-            )
+            self._verify(shard, row, buffer[offset:start], view[start : start + length])
         try:
-            return shard.codec.views(buffer, offset + RECORD_HEADER, length)
+            return shard.codec.views(buffer, start, length)
         except ValueError as problem:
             raise InvalidCacheFile(shard.path, offset, str(problem)) from None
 
@@ -161,6 +157,8 @@ class StoreReader:
                     self._shards = [*self._shards, shard]
                 if not shard.sealed:
                     self._take(shard, shard.more())
+                    if self.mmap:
+                        shard.settle()
         return self._distinct
 
     def close(self) -> None:
@@ -267,7 +265,6 @@ class _Shard:
     """One shard: its header, and its bytes once they are asked for."""
 
     codec: Codec
-    view: memoryview
 
     def __init__(self, folder: str, number: int) -> None:
         self.folder, self.number = folder, number
@@ -278,17 +275,19 @@ class _Shard:
         self._taken = 0
         self._last: Any = None
         self._end = 0
-        self._map: Any = None
+        self._map: Optional[Tuple[Any, memoryview]] = None
 
     def more(self) -> "np.ndarray[Any, Any]":
         """The rows that came since the last call."""
         final = shard_path(self.folder, self.number)
-        size = os.fstat(self._descriptor).st_size
-        if os.path.exists(final):
+        # Asked first: a shard that is sealed by then grows no more, so its length is the final one.
+        is_final = os.path.exists(final)
+        rows = None if is_final else self._open_rows(os.fstat(self.descriptor()).st_size)
+        if rows is None:
+            rows = read_sealed(index_path(self.folder, self.number), self.number, os.fstat(self.descriptor()).st_size)[
+                1
+            ]
             self.path, self.sealed = final, True
-            rows = self._sealed_rows(size)
-        else:
-            rows = self._open_rows(size)
         if self._taken and (len(rows) < self._taken or rows[self._taken - 1] != self._last):
             self._taken = 0  # another writer has recovered the shard and dropped damaged records
         new = rows[self._taken :]
@@ -298,15 +297,17 @@ class _Shard:
         self._taken = len(rows)
         return new
 
-    def mapped(self, end: int) -> Any:
-        """The mapping, long enough for the first ``end`` bytes."""
-        if self._map is None or len(self._map) < end:
-            self._map = memory_map.mmap(self.descriptor(), max(self._end, end), access=memory_map.ACCESS_READ)
-            self.view = memoryview(self._map)
-            if self.sealed:
-                os.close(self._descriptor)  # the mapping has its own
-                self._descriptor = -1
-        return self._map
+    def mapped(self, end: int) -> Tuple[Any, memoryview]:
+        """The mapping, long enough for the first ``end`` bytes, and a view of it; both change together."""
+        both = self._map
+        if both is None or len(both[1]) < end:
+            descriptor = self._open()[0]  # its own, since other threads use and close theirs
+            try:
+                mapping = memory_map.mmap(descriptor, max(self._end, end), access=memory_map.ACCESS_READ)
+            finally:
+                os.close(descriptor)
+            both = self._map = (mapping, memoryview(mapping))
+        return both
 
     def descriptor(self) -> int:
         if self._descriptor < 0:
@@ -314,16 +315,20 @@ class _Shard:
         return self._descriptor
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-        if self._map is not None:
-            self.view.release()
-            try:
-                self._map.close()
-            except BufferError:
-                pass  # arrays that look into it live on
-            self._map = None
+        """Let go; the mapping ends with the last array that looks into it (closing it would not ask them)."""
+        self.release()
+        self._map = None
+
+    def settle(self) -> None:
+        """A sealed shard that is mapped needs no descriptor: a large cache has more shards than a process may open."""
+        if self.sealed:
+            self.release()
+
+    def release(self) -> None:
+        """Close the descriptor."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def _open(self) -> Tuple[int, str]:
         """A descriptor of the shard; it may be sealed, and so renamed, at this very moment."""
@@ -344,24 +349,17 @@ class _Shard:
             if header.number != self.number:
                 raise InvalidCacheFile(self.path, 24, "it is shard %d under another number" % header.number, "renamed")
         except BaseException:
-            self.close_descriptor()
+            self.release()
             raise
         return header
 
-    def close_descriptor(self) -> None:
-        os.close(self._descriptor)
-        self._descriptor = -1
-
-    def _sealed_rows(self, size: int) -> "np.ndarray[Any, Any]":
-        return read_sealed(index_path(self.folder, self.number), self.number, size)[1]
-
-    def _open_rows(self, size: int) -> "np.ndarray[Any, Any]":
+    def _open_rows(self, size: int) -> "Optional[np.ndarray[Any, Any]]":
+        """The rows of an unfinished shard; None when it was sealed at this moment."""
         try:
             return read_open(index_path(self.folder, self.number, part=True), self.header.data_start, size)
         except InvalidCacheFile as problem:
             if os.path.exists(shard_path(self.folder, self.number)):
-                self.sealed = True
-                return self._sealed_rows(size)
+                return None
             if problem.status == "version-mismatch":
                 raise
         # The index of an unfinished shard only saves this scan.
