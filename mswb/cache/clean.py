@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from mswb.cache.entries import Entry
 from mswb.cache.holders import FOLDER_VARIABLES, Holder, Snapshot, snapshot
+from mswb.cache.server.leftovers import NAME_LENGTH
+from mswb.cache.server.removal import in_use
 from mswb.cache.sniff import KINDS
 from mswb.cache.trash import doers, trash_action
 from mswb.cache.trashes import KEEP_DAYS
@@ -50,6 +52,7 @@ WORDS = {
         " until then 'mswb cache undo' brings it back",
         "lease": "{owner} is writing it",
         "somebody": "an unknown process",
+        "server": "a dataset cache server uses it",
         "gone": "it is gone already",
     },
     "zh": {
@@ -63,6 +66,7 @@ WORDS = {
         "trash": "清空回收区后才释放空间：mswb cache trash empty，或 {days} 天后的 clean；此前 mswb cache undo 可恢复",
         "lease": "{owner} 正在写入",
         "somebody": "未知进程",
+        "server": "数据集缓存服务正在使用",
         "gone": "已不存在",
     },
 }
@@ -143,7 +147,7 @@ class Cleaning:
 
 
 class Guard:
-    """Says why a path must stay: a process uses it, or its cache is being written. The answer is at most 2 s old."""
+    """Says why a path must stay: a process uses it, writes it or spills into it. The answer is at most 2 s old."""
 
     def __init__(self) -> None:
         self._seen: Snapshot | None = None
@@ -157,7 +161,10 @@ class Guard:
         if users:
             return str(users[0])
         held = _lease(path)
-        return "" if held is None or held.dead else held.words
+        if held is not None and not held.dead:
+            return held.words
+        is_spill = len(os.path.basename(path)) == NAME_LENGTH and in_use(path)
+        return WORDS[language()]["server"] if is_spill else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,7 @@ from mswb.cache.clean import Selection, plan_clean
 from mswb.cache.entries import Entry
 from mswb.cache.holders import snapshot
 from mswb.cache.server import removal
-from mswb.flows.cache_clean import Prepared
-
-_OF_SERVERS = frozenset({"dataset-cache", "shared-memory"})
+from mswb.flows.cache_clean import Prepared, is_served
 
 
 def prepare_chosen(
@@ -23,8 +21,8 @@ def prepare_chosen(
         root: the folder whose trash takes what lies in it.
         system: the places outside were looked at, too.
     """
-    served = [entry for entry in entries if entry.form in _OF_SERVERS]
-    plain = [entry for entry in entries if entry.form not in _OF_SERVERS]
+    served = [entry for entry in entries if is_served(entry)]
+    plain = [entry for entry in entries if not is_served(entry)]
     wanted = Selection(everything=True, system=system)
     cleaning = plan_clean(plain, wanted, snapshot(cancelled), trash_root=root, cancelled=cancelled)
     left = removal.plan(served)

@@ -27,7 +27,7 @@ class Prepared:
 
     def kinds(self, why: str) -> dict[str, Doer]:
         """What does the plan's actions, those in the trash as one operation."""
-        return {**self.cleaning.kinds(why), **removal.KINDS}
+        return {**removal.KINDS, **self.cleaning.kinds(why)}
 
     def apply(self, why: str = "mswb cache clean") -> list[Outcome]:
         """Do it; then what earlier emptyings left half done goes, too."""
@@ -63,7 +63,7 @@ def prepare(
     outside = [entry for entry in outside if entry.path not in known]
     chosen, spared = select([*entries, *outside], wanted, {entry.path for entry in outside})
     cleaning = plan_clean(
-        [entry for entry in chosen if not entry.path.startswith("shm:")],
+        [entry for entry in chosen if not is_served(entry)],
         wanted,
         seen,
         for_good=for_good,
@@ -80,7 +80,12 @@ def _of_servers(outside: Sequence[Entry], wanted: Selection) -> list[Action]:
     """What dead servers left that is no file to move: sockets and shared memory."""
     if wanted.dataset is not None or wanted.size_mib is not None:
         return []
-    return [action for action in removal.actions(outside) if action.kind in removal.KINDS]
+    return list(removal.actions(entry for entry in outside if is_served(entry)))
+
+
+def is_served(entry: Entry) -> bool:
+    """Whether it is a socket or a segment of a dataset cache server: no file that could be moved."""
+    return entry.form == "dataset-cache" or entry.path.startswith("shm:")
 
 
 def _expired() -> list[Action]:
