@@ -115,4 +115,6 @@ def test_faults_beyond_the_told_ones_are_counted() -> None:
 
 def test_the_real_worker_starts_and_answers(tmp_path: Path) -> None:
     ((_, entry, _),) = verify([Entry(str(tmp_path / "none.mindrecord"), "tfrecord")])
-    assert [one.code for one in entry.findings] == ["cache-unreadable"]
+    assert [(one.code, one.values["reason"]) for one in entry.findings] == [
+        ("cache-unreadable", "No such file or directory")
+    ]
