@@ -79,6 +79,10 @@ def informed(entry: Entry, seen: Snapshot | None = None) -> Entry:
         from mswb.cache import filecache
 
         more.update(filecache.info(entry.path))
+    elif entry.form == "compile-cache":
+        from mswb.cache.compile.info import info
+
+        more.update(info(entry.path))
     more["holders"] = holders_of(entry, snapshot() if seen is None else seen)
     return replace(entry, more=more)
 

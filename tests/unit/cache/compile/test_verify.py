@@ -9,6 +9,7 @@ import pytest
 
 from mswb.cache.check import Checked, Watch, findings_of
 from mswb.cache.compile import key as keys
+from mswb.cache.compile.info import info
 from mswb.cache.compile.key import Key
 from mswb.cache.compile.seal import seal_all
 from mswb.cache.compile.verify import Here, check_with, plan
@@ -272,3 +273,13 @@ def test_a_damaged_file_is_told_once(tmp_path: Path) -> None:
     folder = sealed(simple(tmp_path))
     (folder / "compile_cache_0.mindir").write_bytes(b"x")
     assert [fault.code for fault in check(folder).faults] == ["corrupted"]
+
+
+def test_what_is_known_of_a_folder(tmp_path: Path) -> None:
+    folder = sealed(simple(tmp_path))
+    found = info(str(folder))
+    assert found["command"] == "train.py" and found["sealed"] is True and found["run"] == "run"
+    assert found["graphs"] == {"compile_cache_0.mindir": GRAPH.stat().st_size}
+    (folder / keys.SEAL_FILE).write_text("{")
+    assert "mswb-seal.json" in info(str(folder))["problem"]
+    assert info(str(cache(simple(tmp_path / "other")))) == {"graphs": found["graphs"], "sealed": False}
