@@ -46,7 +46,7 @@ WORDS = {
         "unsure": "left alone: {path}: {holder}, which can't be seen from here; if it is gone for good, delete {lock}",
         "dead": "{path}: its writer is dead ({holder}); its lease goes too",
         "others": "left alone: {path} belongs to {user}",
-        "named": "{count} data files and costly caches are left alone; each can be named with --path",
+        "named": "left alone unless --path names it: {count} data files, or caches that cost much to make again",
         "unseen": "{count} processes of other users could not be looked at; root sees them",
         "trash": "freed when the trash is emptied: 'mswb cache trash empty', or a clean after {days} days;"
         " until then 'mswb cache undo' brings it back",
@@ -61,7 +61,7 @@ WORDS = {
         "unsure": "不动：{path}：{holder}，在此处无法看到该进程；若确认已不存在，请删除 {lock}",
         "dead": "{path}：其写入者已结束（{holder}）；租约一并移除",
         "others": "不动：{path} 属于 {user}",
-        "named": "{count} 个数据文件和代价高的缓存不动；可用 --path 逐一指定",
+        "named": "不动（除非用 --path 指定）：{count} 个数据文件或重建代价高的缓存",
         "unseen": "{count} 个其他用户的进程无法查看；root 可以看到",
         "trash": "清空回收区后才释放空间：mswb cache trash empty，或 {days} 天后的 clean；此前 mswb cache undo 可恢复",
         "lease": "{owner} 正在写入",
@@ -136,20 +136,22 @@ def _outermost(entries: Sequence[Entry]) -> list[Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """A plan, and where its trash is to be."""
+    """A plan, where its trash is to be, and which of its targets an environment may name by a folder above."""
 
     plan: Plan
     trash_root: str | None = None
+    compiled: frozenset[str] = frozenset()
 
     def kinds(self, why: str) -> dict[str, Doer]:
         """What does the plan's actions as one operation, each after one more look whether anybody uses the path."""
-        return doers(why, self.trash_root, Guard())
+        return doers(why, self.trash_root, Guard(self.compiled))
 
 
 class Guard:
     """Says why a path must stay: a process uses it, writes it or spills into it. The answer is at most 2 s old."""
 
-    def __init__(self) -> None:
+    def __init__(self, compiled: Collection[str] = ()) -> None:
+        self._compiled = frozenset(compiled)
         self._seen: Snapshot | None = None
         self._until = 0.0
 
@@ -157,7 +159,7 @@ class Guard:
         if self._seen is None or time.monotonic() > self._until:
             self._seen = snapshot()
             self._until = time.monotonic() + _SNAPSHOT_S
-        users = self._seen.of(path)
+        users = self._seen.of(path, FOLDER_VARIABLES if path in self._compiled else ())
         if users:
             return str(users[0])
         held = _lease(path)
@@ -221,7 +223,8 @@ def plan_clean(
         warnings.append(words["named"].format(count=spared))
     if seen.unseen:
         warnings.append(words["unseen"].format(count=seen.unseen))
-    return Cleaning(Plan(tuple(actions), tuple(warnings)), trash_root)
+    compiled = frozenset(real_place(entry.path) for entry in free if entry.form in COMPILED)
+    return Cleaning(Plan(tuple(actions), tuple(warnings)), trash_root, compiled)
 
 
 def all_files(entry: Entry) -> tuple[str, ...]:

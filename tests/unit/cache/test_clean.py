@@ -113,6 +113,20 @@ def test_what_came_into_use_after_the_plan_stays(tmp_path: Path, monkeypatch: py
     assert (outcome.done, outcome.reason) == (False, "process 77 (python): works in it")
 
 
+def test_a_folder_above_that_a_new_process_compiles_into_is_a_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graphs = replace(cache(tmp_path / "compiled" / "graph_cache"), form="compile-cache")
+    other = cache(tmp_path / "compiled" / "one" / "k")
+    cleaning = plan_clean([graphs, other], Selection(everything=True), Snapshot())
+    user = Holder(ProcessId(77, 1), "python", "MS_COMPILER_CACHE_PATH", str(tmp_path / "compiled"))
+    seen = Snapshot((user,), 0, [user.path])
+    assert [action.target for action in plan_clean([graphs, other], Selection(), seen).plan.actions] == [other.path]
+    monkeypatch.setattr(clean, "snapshot", lambda: seen)
+    outcomes = apply(cleaning.plan, cleaning.kinds("x"))
+    assert [(outcome.action.target, outcome.done) for outcome in outcomes] == [(graphs.path, False), (other.path, True)]
+
+
 def test_the_lease_of_a_living_writer_holds_and_that_of_a_dead_one_does_not(tmp_path: Path) -> None:
     entry = cache(tmp_path / "root" / "one" / "k")
     held = lease.take(entry.path)
@@ -156,4 +170,5 @@ def test_a_data_file_goes_with_its_index(tmp_path: Path) -> None:
 
 def test_unseen_processes_and_spared_files_are_told() -> None:
     warnings = plan_clean([], Selection(), Snapshot(unseen=3), spared=2).plan.warnings
-    assert warnings[0].startswith("2 data files") and warnings[1].startswith("3 processes of other users")
+    assert warnings[0].endswith("2 data files, or caches that cost much to make again")
+    assert warnings[1].startswith("3 processes of other users")
