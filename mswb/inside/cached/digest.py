@@ -276,6 +276,11 @@ class Digester:
 
     def _object(self, value: Any, place: str) -> Iterator[bytes]:
         kind = type(value)
+        inner = getattr(value, "__wrapped__", None)
+        if callable(inner):  # a decorator of C, such as functools.lru_cache
+            yield _tagged("wrapper", _name_of(kind))
+            yield from self._parts(inner, place)
+            return
         told = _CONTENTS.get((kind.__module__.partition(".")[0], kind.__name__))
         if told is not None:
             yield from self._parts(getattr(value, told)(), place)

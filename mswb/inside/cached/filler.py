@@ -30,7 +30,7 @@ class Filler:
         self.manifest = manifest
         self.lease = lease
         self.full = False
-        self._reached = False
+        self._reached = self._failed = False
         self._taken: Set[int] = set()
         self._lock = threading.Lock()
         self._limit, self._left = limit, limit - used
@@ -85,7 +85,7 @@ class Filler:
                     self._sync()
             except WriteFailed as problem:
                 self._pending.clear()
-                self.full = True
+                self.full = self._failed = True
                 say(f"{self.manifest.name}: {problem}; the other samples are read from the source")
                 return False
             return True
@@ -97,11 +97,11 @@ class Filler:
     def sync(self) -> None:
         """Make everything that was appended visible to readers."""
         with self._lock:
-            if not self._closed and not self.full:
+            if not self._closed and not self._failed:
                 try:
                     self._sync()
                 except WriteFailed as problem:
-                    self.full = True
+                    self.full = self._failed = True
                     say(f"{self.manifest.name}: {problem}")
 
     def close(self, complete: Optional[int] = None) -> None:

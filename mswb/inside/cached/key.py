@@ -46,8 +46,8 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> List[Change]:
     nodes = _changed(_pairs(old.get("pipeline")), _pairs(new.get("pipeline")))
     if code or nodes:
         found.append(Change("stale-code", "; ".join((*code, *nodes))))
-    elif old.get("attributes") != new.get("attributes"):
-        found.append(Change("stale-code", "what the source keeps in its attributes has changed"))
+    elif not found and old.get("attributes") != new.get("attributes"):
+        found.append(Change("stale-source", "what the source keeps in its attributes has changed"))
     if old.get("columns") != new.get("columns"):
         found.append(Change("schema-changed", f"columns {old.get('columns')} before, {new.get('columns')} now"))
     moved = _changed_versions(_of(old, "versions"), _of(new, "versions"))

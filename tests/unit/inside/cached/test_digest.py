@@ -91,6 +91,7 @@ def test_closures_count_also_in_partials_and_methods() -> None:
     assert digest_of(Transform(1)) != digest_of(Transform(2))
     assert digest_of(Transform(1).__call__) != digest_of(Transform(2).__call__)
     assert digest_of(Transform(1)) == digest_of(Transform(1))
+    assert digest_of(functools.lru_cache(scaled_by(2))) != digest_of(functools.lru_cache(scaled_by(3)))
 
 
 def test_a_module_that_is_used_counts_by_its_source_and_what_it_imports(tmp_path: Path) -> None:
