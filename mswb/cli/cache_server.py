@@ -32,6 +32,7 @@ _port = click.option(
     show_default=True,
     help="Port of the server.",
 )
+_only = click.option("-p", "--port", type=click.IntRange(1025, 65535), help="Only of the server with this port.")
 _spills = click.option("-s", "--spill", "spills", multiple=True, help="A spill folder to look into, beside known ones.")
 _python = click.option("--python", help="The Python that trains; its MindSpore has the server.")
 
@@ -86,23 +87,25 @@ def stop(port: int, python: str | None, form: str) -> int:
 
 
 @server.command()
+@_only
 @_spills
 @output.format_option
-def status(spills: tuple[str, ...], form: str) -> int:
+def status(port: int | None, spills: tuple[str, ...], form: str) -> int:
     """The servers of this host, and what dead ones left; no server is asked."""
     from mswb.cache.entries import to_row
-    from mswb.cache.server.leftovers import leftovers
+    from mswb.cache.server.leftovers import leftovers, of_port
     from mswb.cache.server.running import look
 
     host = look()
-    entries = leftovers(host, [os.path.abspath(path) for path in spills])
+    servers = [one for one in host.servers if port in (None, one.port)]
+    entries = of_port(leftovers(host, [os.path.abspath(path) for path in spills]), port)
     findings = [finding for entry in entries for finding in entry.findings]
     if form == "json":
         _emit(
             findings, servers=[text.server_row(one) for one in host.servers], entries=[to_row(one) for one in entries]
         )
     else:
-        text.show_servers(host.servers)
+        text.show_servers(servers)
         print()
         text.show_leftovers([entry for entry in entries if entry.status != "ok"])
     return 0
@@ -198,18 +201,19 @@ def check(paths: tuple[str, ...], number: int | None, port: int, python: str | N
 
 
 @server.command()
+@_only
 @_spills
 @click.option("--dry-run", is_flag=True, help="Show the plan, change nothing.")
 @click.option("--force", is_flag=True, help="Do not ask.")
 @output.format_option
-def clean(spills: tuple[str, ...], dry_run: bool, force: bool, form: str) -> int:
+def clean(port: int | None, spills: tuple[str, ...], dry_run: bool, force: bool, form: str) -> int:
     """Remove what dead servers of yours left: sockets, shared memory, spilled rows (these go to the trash)."""
     from mswb.cache.server import removal
-    from mswb.cache.server.leftovers import leftovers
+    from mswb.cache.server.leftovers import leftovers, of_port
     from mswb.cli.plans import carry_out, report_plan, show_plan
     from mswb.plan import Outcome, Plan, apply
 
-    plan = removal.plan(leftovers(spills=[os.path.abspath(path) for path in spills]))
+    plan = removal.plan(of_port(leftovers(spills=[os.path.abspath(path) for path in spills]), port))
     if form == "text":
         show_plan(plan, text.WORDS[language()]["nothing"])
     if dry_run or not plan.actions:

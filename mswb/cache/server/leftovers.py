@@ -23,11 +23,14 @@ HEAD_BYTES = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is left of the past: keys of shared memory that a socket or a log proves to be a server's, with the port
-    (None: unknown), and every spill folder that a log names."""
+    """What is left of the past.
+
+    keys: those of shared memory that a socket or a log proves to be a server's, with its port (None: unknown).
+    spills: every spill folder that a log names, with the port of the last server that used it.
+    """
 
     keys: dict[int, int | None]
-    spills: tuple[str, ...]
+    spills: dict[str, int | None]
 
 
 def leftovers(host: Host | None = None, spills: Sequence[str] = (), base: str = BASE) -> list[Entry]:
@@ -40,36 +43,41 @@ def leftovers(host: Host | None = None, spills: Sequence[str] = (), base: str = 
     """
     now = look(base) if host is None else host
     past = recall(now, base)
-    folders = dict.fromkeys([*spills, *(one.spill for one in now.servers if one.spill), *past.spills])
+    ports = {**dict.fromkeys(spills), **past.spills, **{one.spill: one.port for one in now.servers if one.spill}}
     return [
         *(_socket(one, now) for one in now.sockets),
         *(_segment(one, now, past) for one in now.segments if one.of_server),
-        *(entry for folder in folders for entry in spilled(folder, now)),
+        *(entry for folder, port in ports.items() for entry in spilled(folder, now, port)),
     ]
+
+
+def of_port(entries: Iterable[Entry], port: int | None) -> list[Entry]:
+    """The traces of the servers with one port; all when there is none."""
+    return [entry for entry in entries if port is None or entry.more.get("port") == port]
 
 
 def recall(host: Host, base: str = BASE) -> Known:
     """What sockets and logs tell of servers, live and dead."""
     keys: dict[int, int | None] = {}
-    spills: dict[str, None] = {}
-    for past in _histories(base):
+    spills: dict[str, int | None] = {}
+    for past in _histories(base):  # the newest first
         if past.shm_key is not None:
-            keys[past.shm_key] = past.port
+            keys.setdefault(past.shm_key, past.port)
         if past.spill:
-            spills[past.spill] = None
+            spills.setdefault(past.spill, past.port)
     keys.update({one.shm_key: one.port for one in host.sockets})
-    return Known(keys, tuple(spills))
+    return Known(keys, spills)
 
 
-def spilled(folder: str, host: Host) -> list[Entry]:
-    """The folders of spilled rows directly in a spill folder."""
+def spilled(folder: str, host: Host, port: int | None = None) -> list[Entry]:
+    """The folders of spilled rows directly in a spill folder, which servers with ``port`` used."""
     try:
         with os.scandir(folder) as found:
             paths = sorted(one.path for one in found if one.is_dir(follow_symlinks=False))
     except OSError:
         return []
     known = (path for path in paths if len(os.path.basename(path)) == NAME_LENGTH)
-    return [entry for entry in (_spill(path, host) for path in known) if entry is not None]
+    return [entry for entry in (_spill(path, host, port) for path in known) if entry is not None]
 
 
 def user_of(folder: str, host: Host, newest: float) -> Server | None:
@@ -132,7 +140,7 @@ def _segment(one: Segment, host: Host, past: Known) -> Entry:
     )
 
 
-def _spill(path: str, host: Host) -> Entry | None:
+def _spill(path: str, host: Host, port: int | None) -> Entry | None:
     try:
         with os.scandir(path) as found:
             files = [(one.path, one.stat(follow_symlinks=False)) for one in found]
@@ -156,7 +164,7 @@ def _spill(path: str, host: Host) -> Entry | None:
         files=tuple(sorted(name for name, _ in files)),
         detail=f"spilled rows of server {server.process.pid}" if server else "spilled rows of a dead server",
         findings=_findings(status, path, "folder of spilled rows", reason, about.st_uid),
-        more={"pid": server.process.pid if server else None},
+        more={"pid": server.process.pid if server else None, "port": port},
     )
 
 

@@ -161,6 +161,7 @@ def test_what_a_live_server_holds_is_ok_and_what_is_of_others_foreign(base: Path
     live = leftovers.leftovers(Host((SERVER,), (one,), (segment(one.shm_key, maker=4242),)), base=str(base))
     assert [entry.status for entry in live] == ["ok", "ok"]
     assert removal.plan(live) == Plan(())
+    assert len(leftovers.of_port(live, 50177)) == 2 and leftovers.of_port(live, 1) == []
     theirs = leftovers.leftovers(
         Host((), (replace(one, uid=ME + 1),), (segment(one.shm_key, uid=ME + 1),)), base=str(base)
     )
@@ -202,7 +203,7 @@ def test_logs_of_dead_servers_prove_a_key_and_name_a_spill_folder(tmp_path: Path
     (logs / "mindspore.HOST.user.log.INFO.20261130-040918.13269").write_text(sample.read_text())
     (logs / "mindspore.INFO").symlink_to("mindspore.HOST.user.log.INFO.20261130-040918.13269")
     assert leftovers.recall(Host(), str(tmp_path)).keys == {1627439725: 50152}
-    assert leftovers.recall(Host(), str(tmp_path)).spills == ("/home/user/project/spill",)
+    assert leftovers.recall(Host(), str(tmp_path)).spills == {"/home/user/project/spill": 50152}
     assert history.of(13269, str(tmp_path)).port == 50152
     assert history.of(1326, str(tmp_path)) == history.History()
 
