@@ -134,11 +134,13 @@ def _tfrecord(source: Source, fault: Fault) -> Iterator[Mark]:
         (length,) = struct.unpack("<Q", head[:8])
         yield Mark(offset, offset + 8, f"{name}: {word('length')} {length:,}")
         yield Mark(offset + 8, offset + 12, word("length crc"))
-        data, end = offset + 12, offset + 12 + length
+        # The check has found the next record; the damaged one's own length may be what is wrong with it.
+        known = fault.length if not step and fault.length is not None and fault.length >= 16 else None
+        data, end = offset + 12, offset + (known - 4 if known else 12 + length)
         if end + 4 > source.size:
             yield Mark(data, source.size, word("beyond"))
             return
-        if length:
+        if end > data:
             yield Mark(data, end, word("data"))
         yield Mark(end, end + 4, word("data crc"))
         offset = end + 4

@@ -27,10 +27,17 @@ def beside(
         if item.path in known:
             continue
         entry = from_item(item)
+        if item.kind == "file-cache":
+            found[item.path] = entry
         users = holders_of(entry, seen)
         if users:
             found[item.path] = replace(entry, more={**entry.more, "holders": users})
     return found
+
+
+def stores(items: Iterable[Item]) -> dict[str, Entry]:
+    """The file caches among some items with what their own files say, by path."""
+    return {item.path: from_item(item) for item in items if item.kind == "file-cache"}
 
 
 def outside(

@@ -6,6 +6,7 @@ folder looked at again, and nothing else. What changes all the time is looked at
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +23,8 @@ SHARE = 20
 """Looks may take one part in so many of the time."""
 WAIT_S = 0.5
 """Seconds between two looks whether anybody still wants to know."""
+CLOCKS_S = 2.0
+"""Seconds by which the clock of a file system may be behind."""
 SWEEP_S = 5.0
 """Seconds between two looks at folders without events: whether names have come or gone."""
 
@@ -29,13 +32,14 @@ Pause = Callable[[float], bool]
 """Sleeps so many seconds; returns at once, and True, when nobody wants to know any more."""
 
 
-def follow(root: str, items: Sequence[Item], pause: Pause) -> Iterator[list[Item]]:
+def follow(root: str, items: Sequence[Item], pause: Pause, since: float) -> Iterator[list[Item]]:
     """The whole list anew each time something in it has changed; ends once ``pause`` says so.
 
     Args:
         items: what a look at ``root`` (and at places outside it) has found.
+        since: when that look began, in seconds since the epoch.
     """
-    live = Live(root, items)
+    live = Live(root, items, since)
     try:
         while not pause(0):
             if live.wait(WAIT_S):
@@ -54,7 +58,7 @@ class Live:
         items: the entries as they were at the last look, by path.
     """
 
-    def __init__(self, root: str, items: Sequence[Item]) -> None:
+    def __init__(self, root: str, items: Sequence[Item], since: float = math.inf) -> None:
         self.items = sorted(items, key=_path)
         self._waker = Waker()
         self._times: dict[str, tuple[int, int]] = {}
@@ -62,7 +66,8 @@ class Live:
         self._pending: set[str] = set()
         self._sweep = self._due = 0.0
         self._watch(_places(root, self.items))
-        self._waker.wait(0)  # the first answer names all of them, and they were looked at just now
+        self._waker.wait(0)  # the first answer names all of them, and most were looked at just now
+        self._pending.update(one for one, (_, time_ns) in self._times.items() if time_ns / 1e9 > since - CLOCKS_S)
 
     @property
     def watched(self) -> tuple[str, ...]:

@@ -61,7 +61,8 @@ def _head(item: Item, entry: Entry, state: CacheState, width: int) -> Iterator[L
     from mswb.flows.inventory import kind_words
 
     yield Line(printable(f"{kind_words(item.kind)}  {entry.name or os.path.basename(item.path)}"), bold=True)
-    yield from _wrapped(printable(entry.detail), width)
+    if not _counts(entry):
+        yield from _wrapped(printable(entry.detail), width)
     severity = severity_of(entry)
     work = state.work_of(item.path)
     if work is not None:
@@ -72,14 +73,18 @@ def _head(item: Item, entry: Entry, state: CacheState, width: int) -> Iterator[L
         value = f"{severity} {entry.status}"
         yield Line(status_text(value), status_colour(value), bold=True)
     if entry.records is not None:
-        whole = entry.intact_records in (None, entry.records)
-        yield Line(
-            word(
-                "all whole" if whole else "verified",
-                records=f"{entry.records:,}",
-                intact=f"{entry.intact_records or 0:,}",
-            )
-        )
+        yield Line(_count_text(entry))
+
+
+def _count_text(entry: Entry) -> str:
+    whole = entry.intact_records in (None, entry.records)
+    name = "all whole" if whole else "verified"
+    return word(name, records=f"{entry.records or 0:,}", intact=f"{entry.intact_records or 0:,}")
+
+
+def _counts(entry: Entry) -> bool:
+    """Whether the detail says no more than the count of records does."""
+    return entry.records is not None and entry.detail.endswith("records are whole")
 
 
 def _findings(item: Item, findings: Sequence[Finding], width: int) -> Iterator[Line]:
@@ -116,11 +121,10 @@ def _known(item: Item, entry: Entry, state: CacheState, width: int) -> Iterator[
     looked = state.more.get(item.path, {})
     facts: dict[str, Any] = {**entry.more, **(looked or {})}
     holders = facts.pop("holders", None)
-    rows = [(name, value_text(name, value)) for name, value in facts.items()]
-    if rows:
+    if facts:
         yield from _title(word("known"))
-        for name, text in rows:
-            yield from (Line(row) for row in wrap(f"{name.replace('_', ' ')}  {text}", width))
+    for name, value in facts.items():
+        yield from _fact(name, value, width)
     if looked is None:
         yield Line(f"{word('looking')}{glyph('ellipsis')}", "text-muted")
     if isinstance(holders, (list, tuple)):
@@ -128,6 +132,17 @@ def _known(item: Item, entry: Entry, state: CacheState, width: int) -> Iterator[
         yield from (Line(printable(str(one))) for one in holders)
         if not holders:
             yield Line(word("free"), "text-muted")
+
+
+def _fact(name: str, value: Any, width: int, indent: str = "") -> Iterator[Line]:
+    """A fact on a line; facts in it on lines of their own."""
+    label = printable(name.replace("_", " "), 60)
+    if isinstance(value, Mapping) and value and len(indent) < 4:
+        yield from (Line(row) for row in wrap(label, width, indent))
+        for key, one in list(value.items())[:MOST]:
+            yield from _fact(str(key), one, width, indent + "  ")
+    else:
+        yield from (Line(row) for row in wrap(f"{label}  {value_text(name, value)}", width, indent))
 
 
 def value_text(name: str, value: Any) -> str:

@@ -146,7 +146,8 @@ class Mending:
             screen.finished(outcomes)
         else:
             pane.app.notify(result_text(outcomes), markup=False)
-        pane.look_and_verify([*prepared.paths, *(one.action.target for one in outcomes if one.done)])
+        done = [one.action.target for one in outcomes if one.done]
+        pane.look_and_verify([*prepared.paths, *done], done[0] if done else "")
 
 
 def checked(ticket: Ticket, known: Sequence[Found]) -> list[Found]:

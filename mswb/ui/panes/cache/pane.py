@@ -80,6 +80,8 @@ class CachePane(InventoryPane, inherit_bindings=False):
         self.verifying = Verifying(self)
         self.mending = Mending(self)
         self._to_verify: tuple[str, ...] = ()
+        self._to_show = ""
+        self._since = 0.0
         self._arranging: Task[CacheRows] | None = None
         self._arrange_again = False
         self._live: Task[None] | None = None
@@ -156,7 +158,7 @@ class CachePane(InventoryPane, inherit_bindings=False):
     # -- the list
 
     def look(self, ticket: Ticket, state: InventoryState) -> Found:
-        known = self.caches
+        known, self._since = self.caches, time.time()
 
         def arranged(items: Sequence[Item], base: Mapping[str, Entry]) -> CacheRows:
             with_base = caches.based(known, base or known.base)
@@ -206,26 +208,38 @@ class CachePane(InventoryPane, inherit_bindings=False):
         self._follow()
         wanted, self._to_verify = self._to_verify, ()
         self.verify_paths(wanted)
+        new = next((row for row, item in enumerate(self.rows.items) if item.path == self._to_show), None)
+        if new is not None:
+            self.table.move_to(new)
+        self._to_show = ""
 
-    def look_and_verify(self, paths: Sequence[str]) -> None:
-        """Something was changed: look again, and verify these entries, new ones too."""
+    def look_and_verify(self, paths: Sequence[str], show: str = "") -> None:
+        """Something was changed: look again, verify these entries, new ones too, and put the cursor on one."""
         self._to_verify = tuple(dict.fromkeys((*self._to_verify, *paths)))
+        self._to_show = show
         self.change_caches(caches.forgotten, paths)
         self.action_look()
 
     def _follow(self) -> None:
         """Watch what is listed: a new or changed cache appears by itself."""
-        root, items = self.state.root, self.rows.every
+        root, items, since = self.state.root, self.rows.every, self._since
 
         def work(ticket: Ticket) -> None:
+            from mswb.flows.cache_facts import stores
             from mswb.flows.cache_live import follow
 
-            for now in follow(root, items, ticket.wait):
-                ticket.send(now)
+            for listed in follow(root, items, ticket.wait, since):
+                ticket.send((listed, stores(listed)))
 
         self._live = self.context.tasks.start(
-            word("looking"), work, lambda _: None, received=self._rearrange, group="cache-live", quiet=True
+            word("looking"), work, lambda _: None, received=self._followed, group="cache-live", quiet=True
         )
+
+    def _followed(self, news: tuple[Sequence[Item], Mapping[str, Entry]]) -> None:
+        """The files have changed."""
+        items, stores = news
+        self.caches = caches.rebased(self.caches, stores)
+        self._rearrange(items)
 
     def on_pane_shown(self) -> None:
         super().on_pane_shown()

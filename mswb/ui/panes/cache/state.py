@@ -124,6 +124,17 @@ def based(state: CacheState, base: Mapping[str, Entry]) -> CacheState:
     return replace(state, base=base)
 
 
+def rebased(state: CacheState, stores: Mapping[str, Entry]) -> CacheState:
+    """File caches have changed; who uses them is as it was."""
+
+    def with_users(entry: Entry) -> Entry:
+        before = state.base.get(entry.path)
+        users = before.more.get("holders") if before is not None else None
+        return replace(entry, more={**entry.more, "holders": users}) if users else entry
+
+    return replace(state, base={**state.base, **{path: with_users(entry) for path, entry in stores.items()}})
+
+
 def placed(state: CacheState, place: str) -> CacheState:
     """List one place only, or (``""``) all."""
     return replace(state, place=place)
@@ -147,11 +158,11 @@ def forgotten(state: CacheState, paths: Sequence[str]) -> CacheState:
 def entry_of(item: Item, state: CacheState) -> Entry:
     """All that is known of an item as an entry."""
     known, base = state.of(item), state.base.get(item.path)
-    entry = known.entry if known is not None else from_item(item)
     if base is None:
-        return entry
+        return known.entry if known is not None else from_item(item)
     if known is None and (base.size_bytes, base.modified) == (item.size_bytes, item.modified):
         return base
+    entry = known.entry if known is not None else from_item(item)
     return replace(entry, name=base.name, more={**base.more, **entry.more})
 
 
