@@ -45,6 +45,7 @@ KINDS: Mapping[str, str] = {
     "plain-copy": "Decrypted copies",
     "cache-spill": "Server spill",
     "cache-server": "Cache server",
+    "dataset-cache": "Server socket",
     "download": "Downloads",
     "package-cache": "Cache of a package",
     "shared-memory": "Shared memory",

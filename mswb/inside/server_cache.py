@@ -80,7 +80,7 @@ def _look(dataset: Any, folder: str, seen: Set[Any]) -> None:
         return
     seen.add(key)
     note = take(dataset)
-    first = next((one for one in notes(os.path.dirname(folder)) if one.same == note.same), None)
+    first = next((one for one in notes(os.path.dirname(folder), session) if one.same == note.same), None)
     reason = changes(first, note) if first is not None else ""
     if reason:
         sys.stderr.write(f"{MARK}session {session} on port {port} serves old rows: {reason}\n")
@@ -118,20 +118,26 @@ def changed_functions(old: Optional[Dict[str, str]], new: Optional[Dict[str, str
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
-def notes(runs: str) -> List[Note]:
-    """Every note below a folder of runs, the oldest first."""
+def notes(runs: str, session: Optional[int] = None) -> List[Note]:
+    """Every note (of one session) below a folder of runs, the oldest first."""
     paths = glob.glob(os.path.join(glob.escape(runs), "*", RECORDS))
-    return sorted((one for path in paths for one in read(path)), key=lambda one: one.time)
+    return sorted((one for path in paths for one in read(path, session)), key=lambda one: one.time)
 
 
-def read(path: str) -> List[Note]:
-    """The notes in one file; lines that are cut or foreign are left out."""
+def read(path: str, session: Optional[int] = None) -> List[Note]:
+    """The notes in one file; lines that are cut or foreign are left out.
+
+    Args:
+        session: only those of this session. A listing can be long, so the others are not even parsed.
+    """
     try:
         with open(path, "rb") as file:
             lines = file.read(MAX_BYTES).splitlines()
     except OSError:
         return []
-    return [note for note in map(_parsed, lines) if note is not None]
+    mark = b"" if session is None else b'"session": %d,' % session
+    found = (_parsed(line) for line in lines if mark in line)
+    return [note for note in found if note is not None and session in (None, note.session)]
 
 
 def write(path: str, note: Note) -> None:

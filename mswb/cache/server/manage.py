@@ -137,11 +137,11 @@ def sessions(program: Admin, port: int, settings: Settings) -> list[Session]:
     found = rows(program, port)
     server = _mine(port)
     made = history.of(server.process.pid).sessions if server else {}
-    noted = sources.notes_of(settings.runs_dir)
     result = []
     for number in dict.fromkeys(row.session for row in found):
         began = server.started if server is not None else 0.0  # what is older was of an earlier server
-        notes = tuple(one for one in noted if (one.port, one.session) == (port, number) and one.time >= began)
+        noted = sources.notes_of(settings.runs_dir, number)
+        notes = tuple(one for one in noted if one.port == port and one.time >= began)
         caches = tuple(row for row in found if row.session == number)
         result.append(Session(number, port, caches, made.get(number), notes, sources.of_notes(notes)))
     return result

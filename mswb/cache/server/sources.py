@@ -89,9 +89,9 @@ def of_notes(notes: Sequence[Note]) -> Changes:
     return found
 
 
-def notes_of(runs_dir: Path) -> list[Note]:
-    """Every cached pipeline that trainings under ``mswb run`` have noted, the oldest first."""
-    return server_cache.notes(str(runs_dir))
+def notes_of(runs_dir: Path, session: int) -> list[Note]:
+    """The pipelines of a session that trainings under ``mswb run`` have noted, the oldest first."""
+    return server_cache.notes(str(runs_dir), session)
 
 
 def _walk(paths: Sequence[str], cancelled: Callable[[], bool]) -> Iterator[tuple[str, os.stat_result]]:

@@ -96,7 +96,7 @@ def test_a_pipeline_is_noted_once_a_run_with_files_and_code(
     assert note.pipeline == ["ImageFolderDataset()", "MapDataset(Decode{'to_pil': False}, scaler.<locals>.scale)"]
     training("r2", pipeline(images))
     assert capfd.readouterr().err == ""
-    assert not sources.of_notes(sources.notes_of(tmp_path / "runs"))
+    assert not sources.of_notes(sources.notes_of(tmp_path / "runs", 77))
 
 
 def test_changed_files_are_told_at_the_next_start(
@@ -109,7 +109,7 @@ def test_changed_files_are_told_at_the_next_start(
     training("r2", pipeline(images))
     told = capfd.readouterr().err
     assert told.startswith(f"{MARK}session 77 on port 50177 serves old rows: files +1 -1 ~1")
-    found = sources.of_notes(sources.notes_of(tmp_path / "runs"))
+    found = sources.of_notes(sources.notes_of(tmp_path / "runs", 77))
     assert [tuple(Path(path).name for path in paths) for paths in (found.added, found.removed, found.changed)] == [
         ("d.png",),
         ("b.png",),
@@ -124,7 +124,7 @@ def test_a_changed_function_is_told_by_name(
     training("r1", pipeline(images))
     training("r2", pipeline(images, 3.0))
     assert "code changed" in capfd.readouterr().err
-    found = sources.of_notes(sources.notes_of(tmp_path / "runs"))
+    found = sources.of_notes(sources.notes_of(tmp_path / "runs", 77))
     assert any("scale" in name for name in found.code) and not found.changed
 
 
@@ -173,5 +173,6 @@ def test_cut_and_foreign_lines_are_left_out(tmp_path: Path) -> None:
     good = {"time": 1, "session": 2, "port": 3, "pipeline": [], "sources": [], "listing": "", "code": None}
     path.write_text("\n".join([json.dumps(good), json.dumps(good)[:-5], "[]", '{"time": "x"}', ""]))
     assert [note.session for note in server_cache.read(str(path))] == [2]
+    assert server_cache.read(str(path), 3) == [] and len(server_cache.read(str(path), 2)) == 1
     assert server_cache.read(str(tmp_path / "none")) == []
     assert server_cache.notes(str(tmp_path / "none")) == []
