@@ -50,6 +50,7 @@ WORDS = {
         "unseen": "{count} processes of other users could not be looked at; root sees them",
         "trash": "freed when the trash is emptied: 'mswb cache trash empty', or a clean after {days} days;"
         " until then 'mswb cache undo' brings it back",
+        "for-good": "deleted at once: nothing brings it back",
         "lease": "{owner} is writing it",
         "somebody": "an unknown process",
         "server": "a dataset cache server uses it",
@@ -64,6 +65,7 @@ WORDS = {
         "named": "不动（除非用 --path 指定）：{count} 个数据文件或重建代价高的缓存",
         "unseen": "{count} 个其他用户的进程无法查看；root 可以看到",
         "trash": "清空回收区后才释放空间：mswb cache trash empty，或 {days} 天后的 clean；此前 mswb cache undo 可恢复",
+        "for-good": "立即删除，无法恢复",
         "lease": "{owner} 正在写入",
         "somebody": "未知进程",
         "server": "数据集缓存服务正在使用",
@@ -217,8 +219,8 @@ def plan_clean(
             actions.append(trash_action(path, _detail(entry), freed=size, for_good=for_good))
         except OSError:
             warnings.append(f"{path}: {words['gone']}")
-    if actions and not for_good:
-        warnings.append(words["trash"].format(days=KEEP_DAYS))
+    if actions:
+        warnings.append(words["for-good" if for_good else "trash"].format(days=KEEP_DAYS))
     if spared:
         warnings.append(words["named"].format(count=spared))
     if seen.unseen:

@@ -105,7 +105,15 @@ def undo(name: str, dry_run: bool, form: str) -> int:
         show_plan(plan, WORDS[language()]["nothing"])
     if dry_run or not chosen:
         return report_plan(plan, None, form)
-    return report_plan(plan, apply(plan, bin_.doers("mswb cache undo", known_items=chosen)), form)
+    return report_plan(plan, _bring_back(plan, chosen), form)
+
+
+def _bring_back(plan: Plan, chosen: Sequence[TrashItem]) -> list[Outcome]:
+    from mswb.flows.cache_clean import tidy
+
+    outcomes = apply(plan, bin_.doers("mswb cache undo", known_items=chosen))
+    tidy()
+    return outcomes
 
 
 @click.group(invoke_without_command=True)
