@@ -94,8 +94,6 @@ def opened(path: str, cancelled: Callable[[], bool] = lambda: False) -> Iterator
                 connection.execute(f"PRAGMA {pragma}")
             yield Index(connection)
         except (sqlite3.Error, OverflowError) as problem:
-            if cancelled():
-                return
             raise BadIndex("index-damaged", f"SQLite says: {problem}") from None
 
 

@@ -37,7 +37,7 @@ _HOPELESS = {
     "empty": "there is nothing in it to save",
     "orphan": "it is an index without data; mswb cache clean removes it",
     "encrypted": "it is encrypted: nothing can be checked or saved without the key",
-    "compressed": "unpack it with gzip -d or zlib-flate: MindSpore reads MindRecord unpacked only",
+    "compressed": "unpack it first (gzip -d for gzip): MindSpore reads MindRecord unpacked only",
     "version-mismatch": "its version is not known here, so nothing is known of its rows",
     "count-mismatch": "the records that are missing are in no file here: copy them from their source",
     "payload-changed": "the rows are whole as far as the format shows: copy it again from its source",
@@ -167,11 +167,14 @@ def _plan_salvage(data: str, told: Header, index: str | None, out: str | None) -
         return _nothing(data, "no row of it is whole")
     lost = header.rows - kept
     detail = f"{kept} of {header.rows} rows of {os.path.basename(data)}, with a new index"
-    warnings = [] if not lost else [f"{lost} rows are lost: {_ranges(chosen.lost)}"]
+    warnings = [] if not lost else [f"{data}: {lost} {_rows(lost)} lost: {_ranges(chosen.lost)}"]
     if chosen.restored:
-        warnings.append(f"{chosen.restored} rows get their columns from the index: their own are gone")
+        count = chosen.restored
+        warnings.append(f"{data}: {count} {_rows(count)} given their columns by the index: their own are gone")
     if len(header.shard_addresses) > 1:
-        warnings.append("it was one of several shards; the new file stands alone: read both by a list of files")
+        warnings.append(
+            f"{data}: it was one of several shards; the new file stands alone, to be read by a list of files"
+        )
     action = Action("save-rows", target, path_identity(data), 0, printable(detail, 300))
 
     def save() -> None:
@@ -191,7 +194,9 @@ def _plan_uncommitted(data: str, begin: int, out: str | None) -> Repair:
         header, origin = uncommitted.columns(data, reader, found)
     detail = f"the {found.rows} rows that {os.path.basename(data)} holds, found without its header"
     action = Action("save-rows", target, path_identity(data), 0, printable(detail, 300))
-    warnings = (printable(f"{origin}; header of {found.header_size} and pages of {found.page_size} bytes", 300),)
+    warnings = (
+        printable(f"{data}: {origin}; header of {found.header_size} and pages of {found.page_size} bytes", 600),
+    )
 
     def save() -> None:
         with reading.opened(data) as source:
@@ -273,6 +278,10 @@ def _places(reader: Reader, header: Header) -> Iterator[tuple[Sequence[int], Seq
             values = decode(raws.view(group.raw.base + raw[0], raw[1] - raw[0])[8:])
             place = (group.first + number, group.raw.page, *raw, group.id, group.blob.page, *blob)
             yield place, [values[index] for index in indexed]
+
+
+def _rows(count: int) -> str:
+    return "row is" if count == 1 else "rows are"
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -119,22 +119,26 @@ def _names(path: str, header: Header) -> list[Fault]:
 
 def _with_index(path: str, reader: Reader, header: Header, options: Options, watch: Watch) -> tuple[Tally, list[Fault]]:
     """Check the rows with the index where it is one, else without; with what is wrong with the index."""
-    place = path + ".db"
-    if not os.path.lexists(place):
-        reason = f"there is no {printable(os.path.basename(place))}"
-        return check_rows(reader, header, None, options.deep, watch), [Fault("index-missing", reason, file=place)]
     try:
-        with indexes.opened(place, watch.cancelled) as index:
+        with indexes.opened(path + ".db", watch.cancelled) as index:
             renamed = _index_names(path, header, index)
             tally = check_rows(reader, header, index, options.deep, watch)
-            faults = _index_faults(place, tally, index)
+            faults = _index_faults(path, tally, index)
             if renamed and not faults:
-                faults = [Fault("renamed", renamed, file=place)]
+                faults = [_index_fault(path, BadIndex("renamed", renamed))]
             return tally, faults
-    except (BadIndex, OSError) as problem:
-        bad = problem if isinstance(problem, BadIndex) else BadIndex("index-damaged", problem.strerror or str(problem))
-    fault = Fault(bad.code, printable(bad.reason, 300), offset=bad.offset, file=place)
-    return check_rows(reader, header, None, options.deep, watch), [fault]
+    except FileNotFoundError:
+        bad = BadIndex("index-missing", f"there is no {os.path.basename(path)}.db")
+    except OSError as problem:
+        bad = BadIndex("index-damaged", problem.strerror or str(problem))
+    except BadIndex as problem:
+        bad = problem
+    return check_rows(reader, header, None, options.deep, watch), [_index_fault(path, bad)]
+
+
+def _index_fault(path: str, bad: BadIndex) -> Fault:
+    """A fault in the index of a data file; what is to be repaired is the data file's entry."""
+    return Fault(bad.code, printable(bad.reason, 300), offset=bad.offset, file=path + ".db", values={"path": path})
 
 
 def _index_names(path: str, header: Header, index: Index) -> str:
@@ -155,17 +159,15 @@ def _index_names(path: str, header: Header, index: Index) -> str:
     return f"the index names the data file {printable(', '.join(names[:3]), 200) or 'nothing'}"
 
 
-def _index_faults(place: str, tally: Tally, index: Index) -> list[Fault]:
+def _index_faults(path: str, tally: Tally, index: Index) -> list[Fault]:
     """The index as a whole: rows elsewhere than the data are its fault, and other values in most rows too."""
     if 2 * tally.differing > tally.compared or 2 * tally.values_total > tally.compared:
         values = tally.values[0].reason if tally.values else ""
         tally.values, tally.values_total = [], 0
-        return [Fault("index-foreign", printable(tally.index or values, 300), file=place)]
+        return [_index_fault(path, BadIndex("index-foreign", tally.index or values))]
     problem = tally.index or tally.unreadable or index.problem()
-    if not problem:
-        return []
     count = f" ({tally.differing} rows)" if tally.differing > 1 else ""
-    return [Fault("index-damaged", printable(problem, 300) + count, file=place)]
+    return [_index_fault(path, BadIndex("index-damaged", problem + count))] if problem else []
 
 
 def _data_faults(reader: Reader, header: Header, tally: Tally) -> list[Fault]:

@@ -30,6 +30,8 @@ def test_status_and_offset(tmp_path: Path, name: str) -> None:
         assert (fault.code, fault.offset) == (status, offset)
         assert fault.file == (f"{path}.db" if status in INDEX_FAULTS else None)
         assert fault.reason
+        if fault.file:
+            assert fault.values["path"] == str(path), "advice would name a file that is not there"
         assert found.faults_total == (60 if name == "zero_tail" else 1)
 
 

@@ -85,14 +85,14 @@ def test_lost_rows_are_named(tmp_path: Path) -> None:
     for row in (10, 11, 40):
         flip(49500 + 34 * (row - 10), 0x10)(path)
     repair = planned(path)
-    assert "3 rows are lost: 10-11, 40" in repair.plan.warnings
+    assert repair.plan.warnings == (f"{path}: 3 rows are lost: 10-11, 40",)
     assert "57 of 60" in repair.plan.actions[0].detail
 
 
 def test_a_row_whose_value_differs_from_the_index_is_not_kept(tmp_path: Path) -> None:
     path = good(tmp_path)
     flip(49152 + 10 * 34 + 33, 0x01)(path)
-    assert "1 rows are lost: 10" in planned(path).plan.warnings
+    assert planned(path).plan.warnings == (f"{path}: 1 row is lost: 10",)
 
 
 def test_renamed(tmp_path: Path) -> None:
