@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +28,8 @@ KEY_FILE, SEAL_FILE = "mswb-key.json", "mswb-seal.json"
 SCHEMA = "mswb-compile-key/1"
 SEAL_SCHEMA = "mswb-compile-seal/1"
 MAX_RECORD = 8 << 20
+MAX_FILES = 20_000
+"""Files of a key that are compared; no key of ours names as many."""
 SHORT = 16
 """Hex digits of the key that name its folder."""
 WHOLE_BYTES = 64 << 20
@@ -156,10 +159,12 @@ def relative(files: Mapping[str, str], cwd: str) -> dict[str, str]:
     return {os.path.relpath(path, cwd): value for path, value in sorted(files.items())}
 
 
-def changed_files(key: Key) -> list[str]:
+def changed_files(key: Key, cancelled: Callable[[], bool] = lambda: False) -> list[str]:
     """The files of a key that are not as they were, as ``~name`` (changed) and ``-name`` (gone)."""
     found = []
-    for name, old in {**key.code, **key.inputs}.items():
+    for name, old in islice({**key.code, **key.inputs}.items(), MAX_FILES):
+        if cancelled():
+            break
         new = fingerprint(os.path.join(key.cwd, name))
         if new == "absent":
             found.append(f"-{name}")

@@ -68,8 +68,10 @@ def check_with(path: str, watch: Watch, here: Here, *, deep: bool = True) -> Che
     faults += [one for one in _seal_faults(folder, sealed, known, watch) if not _is_told(one, faults)]
     faults += _version_faults(versions, known, here)
     if known is not None:
-        faults += _key_faults(path, known)
-        more.update(script=known.script, key=known.key, mindspore=known.versions.get("mindspore"))
+        faults += _key_faults(path, known, watch)
+        more.update(
+            script=printable(known.script or "", 1000) or None, key=known.key, mindspore=known.versions.get("mindspore")
+        )
     elif not hash_faults:
         for digest in dict.fromkeys(digests.values()):
             found = find_script(path, digest, here.installed, watch.cancelled)
@@ -234,18 +236,28 @@ def _seal_faults(folder: _Folder, seal: Seal | None, key: Key | None, watch: Wat
         path = os.path.join(folder.path, os.path.basename(name))
         if watch.cancelled():
             return
-        if not os.path.isfile(path) or os.path.islink(path):
+        found = _hash_of(path)
+        if found == "":
             yield Fault("interrupted", f"{printable(name, 100)} is gone")
-        elif keys.file_hash(path) != expected:
-            if HASH_NAME.match(name):
-                yield Fault(
-                    "key-mismatch", "another program has compiled into it since: its hash is not the sealed one"
-                )
-            else:
-                yield Fault("corrupted", "it is not what was sealed: its SHA-256 differs", 0, file=path)
+        elif found is None:
+            yield Fault("unverified", "it can't be read, so it can't be compared with its seal", file=path)
+        elif found != expected and HASH_NAME.match(name):
+            yield Fault("key-mismatch", "another program has compiled into it since: its hash is not the sealed one")
+        elif found != expected:
+            yield Fault("corrupted", "it is not what was sealed: its SHA-256 differs", 0, file=path)
     fresh = [name for name in folder.graphs if name not in seal.files]
     if fresh:
         yield Fault("unverified", f"{_listed(fresh)} came after the seal")
+
+
+def _hash_of(path: str) -> str | None:
+    """The SHA-256 of a file; empty when it is gone or no regular file, None when it can't be read."""
+    if not os.path.isfile(path) or os.path.islink(path):
+        return ""
+    try:
+        return keys.file_hash(path)
+    except (MswbError, OSError):
+        return None
 
 
 def _version_faults(versions: dict[str, list[str]], key: Key | None, here: Here) -> Iterator[Fault]:
@@ -256,13 +268,13 @@ def _version_faults(versions: dict[str, list[str]], key: Key | None, here: Here)
         yield Fault("version-mismatch", f"MindSpore {next(iter(versions))} wrote it, and {wanted} would run it")
 
 
-def _key_faults(path: str, key: Key) -> Iterator[Fault]:
+def _key_faults(path: str, key: Key, watch: Watch) -> Iterator[Fault]:
     home = keys.key_folder(path)
     if key.digest() != key.key:
         yield Fault("key-mismatch", f"{keys.KEY_FILE} was changed: its parts give another key than it names")
     elif home is not None and os.path.basename(home) != key.key[: keys.SHORT]:
         yield Fault("key-mismatch", f"the folder was renamed or copied: its key is {key.key[: keys.SHORT]}")
-    changed = keys.changed_files(key)
+    changed = keys.changed_files(key, watch.cancelled)
     if changed:
         yield Fault("stale-source", f"changed since: {_listed(changed)}", values={"changed": changed})
 

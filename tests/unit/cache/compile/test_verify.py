@@ -283,3 +283,13 @@ def test_what_is_known_of_a_folder(tmp_path: Path) -> None:
     (folder / keys.SEAL_FILE).write_text("{")
     assert "mswb-seal.json" in info(str(folder))["problem"]
     assert info(str(cache(simple(tmp_path / "other")))) == {"graphs": found["graphs"], "sealed": False}
+
+
+def test_a_graph_that_cannot_be_read_is_not_vouched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = sealed(simple(tmp_path))
+
+    def refuse(path: str) -> str:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(keys, "file_hash", refuse)
+    assert check_with(str(folder), Watch(), Here(), deep=False).status == "unverified"
