@@ -6,13 +6,14 @@ The message (tensorflow/core/example/{example,feature}.proto)::
     Feature { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }
     BytesList { repeated bytes = 1; }   FloatList { repeated float = 1; }   Int64List { repeated int64 = 1; }
 
-A map is a repeated message { key = 1; value = 2 }; numbers come packed or one by one. Fields of other numbers are
-skipped, as protobuf does. Nothing is recursive but groups, which nobody writes and which end at :data:`MAX_DEPTH`.
+A map is a repeated message { key = 1; value = 2 }; numbers come packed or one by one. Fields of other numbers or wire
+types are skipped, as protobuf does. Nothing is recursive but groups, which nobody writes; they end at
+:data:`MAX_DEPTH`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import numpy as np
 
@@ -45,75 +46,60 @@ def columns(data: Data) -> Columns:
     """Names and kinds of an Example's features.
 
     Raises:
-        NotAnExample: a field passes its message, has a type that its number doesn't take, or a name is no UTF-8.
+        NotAnExample: a field passes its message, a number does not end, or a name is no UTF-8.
     """
     found: dict[str, str] = {}
-    for number, wire, start, end in _fields(data, 0, len(data)):
-        if number == 1:
-            _need(wire, _BYTES, start)
-            for inner, kind, begin, stop in _fields(data, start, end):
-                if inner == 1:
-                    _need(kind, _BYTES, begin)
-                    name, value = _entry(data, begin, stop)
-                    found[name] = value
+    for _, start, end in _messages(data, 0, len(data), (1,)):
+        for _, begin, stop in _messages(data, start, end, (1,)):
+            name, kind = _entry(data, begin, stop)
+            found[name] = kind
     return frozenset(found.items())
 
 
 def _entry(data: Data, start: int, end: int) -> tuple[str, str]:
     """One entry of the map."""
     name, kind = "", EMPTY
-    for number, wire, begin, stop in _fields(data, start, end):
-        if number in (1, 2):
-            _need(wire, _BYTES, begin)
-        if number == 1:
-            try:
-                name = data[begin:stop].decode("utf-8")
-            except UnicodeDecodeError as problem:
-                raise NotAnExample("the name of a feature is not UTF-8", begin + problem.start) from None
-        elif number == 2:
-            kind = _feature(data, begin, stop)
+    for number, begin, stop in _messages(data, start, end, (1, 2)):
+        if number == 2:
+            again = _feature(data, begin, stop)
+            kind = again if again != EMPTY else kind  # of two values one is made
+            continue
+        try:
+            name = data[begin:stop].decode("utf-8")
+        except UnicodeDecodeError as problem:
+            raise NotAnExample("the name of a feature is not UTF-8", begin + problem.start) from None
     return name, kind
 
 
 def _feature(data: Data, start: int, end: int) -> str:
     kind = EMPTY
-    for number, wire, begin, stop in _fields(data, start, end):
-        if number in KINDS:
-            _need(wire, _BYTES, begin)
-            kind = KINDS[number]
-            for inner, how, first, last in _fields(data, begin, stop):
-                if inner == 1:
-                    _value(data, kind, how, first, last)
+    for number, begin, stop in _messages(data, start, end, KINDS):
+        kind = KINDS[number]
+        for _, first, last in _messages(data, begin, stop, (1,)):
+            if kind == "float" and (last - first) % 4:
+                raise NotAnExample("packed floats that are no multiple of 4 bytes", first)
+            if kind == "int64":
+                _integers(data, first, last)
     return kind
 
 
-def _value(data: Data, kind: str, wire: int, start: int, end: int) -> None:
-    """See that a value, or packed values, are of their kind."""
-    if kind == "bytes":
-        _need(wire, _BYTES, start)
-    elif kind == "float":
-        if wire == _BYTES and (end - start) % 4:
-            raise NotAnExample("packed floats that are no multiple of 4 bytes", start)
-        if wire not in (_BYTES, _FIXED32):
-            raise NotAnExample(f"a float of wire type {wire}", start)
-    elif wire == _BYTES:
-        if start < end and data[end - 1] >= 0x80:
-            raise NotAnExample("the last packed integer is cut", end - 1)
-        _integers(data, start, end)
-    elif wire != _VARINT:
-        raise NotAnExample(f"an integer of wire type {wire}", start)
+def _messages(data: Data, start: int, end: int, numbers: Container[int]) -> Iterator[tuple[int, int, int]]:
+    """Number and extent of the fields of bytes that have one of these numbers."""
+    return (
+        (number, begin, stop)
+        for number, wire, begin, stop in _fields(data, start, end)
+        if wire == _BYTES and number in numbers
+    )
 
 
 def _integers(data: Data, start: int, end: int) -> None:
+    """See that packed integers end, each and all together."""
+    if start < end and data[end - 1] >= 0x80:
+        raise NotAnExample("the last packed integer is cut", end - 1)
     for at in range(start, end - ENDLESS + 1, _PART):
         found = endless(np.frombuffer(data[at : min(end, at + _PART + ENDLESS - 1)], np.uint8))
         if len(found):
             raise NotAnExample("a packed integer of more than 10 bytes", at + int(found[0]))
-
-
-def _need(wire: int, wanted: int, at: int) -> None:
-    if wire != wanted:
-        raise NotAnExample(f"a field of wire type {wire} where {wanted} is meant", at)
 
 
 def _fields(data: Data, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mswb.cache.crc import extend, mask, masked_array, masked_lengths, unmask, value
 from mswb.cache.data.tfrecord.records import HALF, NOTHING, SLACK, Records, of_buffer, of_ends
-from mswb.cache.data.tfrecord.resync import FOOTER, HEADER, Budget, data_fits, next_frame
+from mswb.cache.data.tfrecord.resync import FOOTER, HEADER, Budget, data_fits, is_nul, next_frame
 from mswb.cache.data.tfrecord.source import Source, Window
 
 BESIDE = HEADER + FOOTER
@@ -313,7 +313,7 @@ class _Walk:
     def _is_nul(self, at: int, end: int) -> bool:
         while at < end and not self._watch(at):
             data = self._source.read(at, min(BUFFER, end - at))
-            if not data or data.count(0) != len(data):
+            if not data or not is_nul(data):
                 return False
             at += len(data)
         return True

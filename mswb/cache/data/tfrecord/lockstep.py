@@ -132,9 +132,9 @@ def _head(data: bytes) -> _Head | None:
         if tag == _VALUE and data[place:at] == b"\0":
             mask[place] = 0xFF
             break
+        if tag is None and data[place - 1] not in (_BYTES, _FLOATS, _INTEGERS):
+            return None
         kind = data[place - 1] if tag is None else 0
-    if kind not in (0, _BYTES, _FLOATS, _INTEGERS):
-        return None
     return _Head(at, _words(data[:at]), _words(bytes(mask)), tuple(lengths), kind, _hash(name, kind))
 
 

@@ -15,12 +15,15 @@ from mswb.cache.crc import extend, mask, masked_lengths, value
 from mswb.cache.data.tfrecord.source import Source
 
 HEADER, FOOTER = 12, 4
-STREAM = 1 << 22
+STREAM = 1 << 20
 _CHUNK = 1 << 18
 _NOWHERE = 1 << 40
 """What is taken for the size of a packed content that hasn't been seen to its end."""
 _SLACK = 1 << 28
 _SMALL = 1 << 20
+
+
+_NUL = bytes(_CHUNK + HEADER - 1)
 
 
 class Budget:
@@ -70,6 +73,11 @@ def data_fits(source: Source, start: int, length: int, budget: Budget) -> tuple[
     return False, True
 
 
+def is_nul(data: bytes) -> bool:
+    """Whether there is nothing but NUL in at most :data:`STREAM` bytes."""
+    return data == (_NUL if len(data) == len(_NUL) else bytes(len(data)))
+
+
 def next_frame(
     source: Source, start: int, budget: Budget, watch: Callable[[int], bool], limit: int | None = None
 ) -> int | None:
@@ -83,7 +91,7 @@ def next_frame(
         data = source.read(at, _CHUNK + HEADER - 1)
         if len(data) < HEADER + FOOTER or watch(at):
             return None
-        if data.count(0) != len(data):
+        if not is_nul(data):
             left = (_NOWHERE if source.size is None else source.size) - at - HEADER - FOOTER
             for place, length in zip(*_headers(data, left), strict=True):
                 if data_fits(source, at + place + HEADER, length, budget)[0]:

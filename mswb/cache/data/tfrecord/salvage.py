@@ -103,8 +103,16 @@ def _save(path: str, target: str, expected: int, usual: Usual | None) -> str:
                 rename_new(folder, name, folder, os.path.basename(place))
             except FileExistsError:
                 return f"{target} is there by now"
-            os.fsync(folder)
+        _sync(os.path.dirname(place))
     return ""
+
+
+def _sync(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
