@@ -72,7 +72,9 @@ def keyed(request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay,
     reason = _unkeyable(request, in_code)
     if sources is None or reason:
         shared = make("compile-cache-shared", values={"reason": reason or _NO_SCRIPT})
-        return Keyed(overlay, None, (*forced, shared))
+        folders = sources.own_folders if sources and sources.own_folders else {environ.get(PATH) or "."}
+        found = (one for name in sorted(folders) for one in _foreign(os.path.join(request.cwd, name), interpreter))
+        return Keyed(overlay, None, (*forced, shared, *found))
     key = _key(request, interpreter, overlay, sources)
     root = os.path.normpath(os.path.join(request.cwd, os.path.expanduser(environ.get(PATH) or FOLDER)))
     folder = CacheFolder(os.path.join(root, key.key[: keys.SHORT]), key)
@@ -237,6 +239,18 @@ def _objections(path: str, checked: Checked) -> Iterator[Finding]:
         fault = checked.faults[0]
         reason = f"{os.path.relpath(fault.file, path)}: {fault.reason}" if fault.file else fault.reason
         yield make(code, values={"folder": path, "reason": reason})
+
+
+def _foreign(folder: str, interpreter: Interpreter) -> Iterator[Finding]:
+    """What speaks against the graphs of a folder without a key, and MindSpore would not see.
+
+    A script that has changed it sees itself: then it compiles anew.
+    """
+    here = Here(interpreter.mindspore_version or "", (interpreter.purelib,))
+    for path in graph_folders(folder):
+        checked = check_with(path, Watch(), here, deep=False)
+        if not any("scripts" in fault.values for fault in checked.faults):
+            yield from _objections(path, checked)
 
 
 def graph_folders(folder: str) -> Iterator[str]:

@@ -48,6 +48,7 @@ class Sources:
         inputs: data files that it names and that exist.
         outside: the first place for each kind of thing that is taken in.
         text_options: those of :data:`OPTIONS` that the code mentions.
+        own_folders: the values of ``compile_cache_path`` that stand in the code.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class Sources:
     inputs: set[str] = field(default_factory=set)
     outside: dict[str, Outside] = field(default_factory=dict)
     text_options: set[str] = field(default_factory=set)
+    own_folders: set[str] = field(default_factory=set)
 
 
 def read_sources(script: str, path: Sequence[str], installed: Sequence[str], cwd: str) -> Sources:
@@ -92,6 +94,7 @@ class _Facts:
     variables: frozenset[str] = frozenset()
     data: tuple[str, ...] = ()
     options: frozenset[str] = frozenset()
+    own_folders: frozenset[str] = frozenset()
     outside: tuple[tuple[str, int], ...] = ()
 
 
@@ -118,6 +121,7 @@ def _told(tree: ast.Module, digest: str) -> _Facts:
     names: dict[str, None] = {}
     texts: dict[str, None] = {}
     options: set[str] = set()
+    own_folders: set[str] = set()
     outside: dict[str, int] = {}
     for node in ast.walk(tree):
         kind = type(node)
@@ -127,6 +131,7 @@ def _told(tree: ast.Module, digest: str) -> _Facts:
             continue
         if kind is ast.keyword:
             options |= {node.arg} & OPTIONS  # type: ignore[attr-defined]
+            own_folders |= _own_folder(node)
         elif kind in _TELLING:
             names.update(dict.fromkeys(_names(node)))
             what = _taken_in(node)
@@ -138,6 +143,7 @@ def _told(tree: ast.Module, digest: str) -> _Facts:
         frozenset(text for text in texts if _is_variable(text)),
         tuple(text for text in texts if _is_data(text)),
         frozenset(options | (OPTIONS & texts.keys())),
+        frozenset(own_folders),
         tuple(outside.items()),
     )
 
@@ -145,6 +151,13 @@ def _told(tree: ast.Module, digest: str) -> _Facts:
 _TELLING = frozenset({ast.Import, ast.ImportFrom, ast.Call, ast.Attribute})
 OPTIONS = frozenset({"enable_compile_cache", "compile_cache_path"})
 """Options of ``mindspore.set_context``, which win over the environment."""
+
+
+def _own_folder(node: ast.AST) -> set[str]:
+    """The folder that ``compile_cache_path=`` names in so many words."""
+    if isinstance(node, ast.keyword) and node.arg == "compile_cache_path" and isinstance(node.value, ast.Constant):
+        return {node.value.value} if isinstance(node.value.value, str) else set()
+    return set()
 
 
 def _is_variable(text: str) -> bool:
@@ -159,6 +172,7 @@ def _add(facts: _Facts, file: str, cwd: str, found: Sources) -> None:
     found.files[file] = facts.digest
     found.variables |= facts.variables
     found.text_options |= facts.options
+    found.own_folders |= facts.own_folders
     for what, line in facts.outside:
         found.outside.setdefault(what, Outside(what, file, line))
     for text in facts.data:

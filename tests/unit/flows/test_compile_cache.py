@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mswb.cache.compile import key as keys
+from mswb.cache.compile.dependency import dependency, search_path
 from mswb.cache.compile.seal import seal_all
 from mswb.env.interpreter import Interpreter
 from mswb.flows import compile_cache
@@ -178,3 +179,21 @@ def test_beginning_again_leaves_the_key_as_it_was(project: Path) -> None:
 def test_a_value_that_may_be_secret_is_not_written_down(project: Path) -> None:
     found = keyed(project, "--env", "TOKEN=hunter2", "train.py").folder
     assert found is not None and "hunter2" not in str(found.key) and "TOKEN" in found.key.environment
+
+
+def test_graphs_in_a_folder_of_the_scripts_own_are_looked_at(project: Path) -> None:
+    options = "enable_compile_cache=True, compile_cache_path='c'"
+    text = f"import mindspore as ms\nK = open('k.json').read()\nms.set_context({options})\n"
+    write(project, {"own.py": text, "k.json": "1"})
+    inner = project / "c" / "rank_0" / "graph_cache"
+    inner.mkdir(parents=True)
+    (inner / "compile_cache_0.mindir").write_bytes(GRAPH.read_bytes())
+    script = str(project / "own.py")
+    digest = dependency(script, search_path(script)).digest
+    assert digest is not None
+    (inner / "compile_dependency.hash").write_text(digest)
+    assert [one.code for one in keyed(project, "own.py").findings] == ["compile-cache-shared"]
+    os.utime(project / "k.json", (4e9, 4e9))
+    assert [one.code for one in keyed(project, "own.py").findings] == ["compile-cache-shared", "compile-cache-foreign"]
+    (inner / "compile_dependency.hash").write_text("0" * 64)
+    assert [one.code for one in keyed(project, "own.py").findings] == ["compile-cache-shared"], "it compiles anew"
