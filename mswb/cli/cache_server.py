@@ -74,7 +74,7 @@ def start(
 @_python
 @output.format_option
 def stop(port: int, python: str | None, form: str) -> int:
-    """Stop a server; its sessions and rows are gone with it."""
+    """Stop a server; its sessions and rows go too."""
     from mswb.cache.server import manage
 
     with _doing("stopping", form, port=port):
@@ -91,7 +91,10 @@ def stop(port: int, python: str | None, form: str) -> int:
 @_spills
 @output.format_option
 def status(port: int | None, spills: tuple[str, ...], form: str) -> int:
-    """The servers of this host, and what dead ones left; no server is asked."""
+    """Servers of this host, and what dead ones left.
+
+    No server is asked.
+    """
     from mswb.cache.entries import to_row
     from mswb.cache.server.leftovers import leftovers, of_port
     from mswb.cache.server.running import look
@@ -116,7 +119,7 @@ def status(port: int | None, spills: tuple[str, ...], form: str) -> int:
 @_python
 @output.format_option
 def sessions(port: int, python: str | None, form: str) -> int:
-    """The sessions of a server: rows, sizes, whether their files have changed since."""
+    """The sessions of a server, and which are stale."""
     return _report_sessions(port, None, python, form)
 
 
@@ -126,7 +129,10 @@ def sessions(port: int, python: str | None, form: str) -> int:
 @_python
 @output.format_option
 def stats(session: int | None, port: int, python: str | None, form: str) -> int:
-    """What is cached for SESSION (all by default), with what 'n/a' and empty numbers mean."""
+    """What is cached, and what 'n/a' means.
+
+    For SESSION, or for all.
+    """
     return _report_sessions(port, session, python, form, explained=True)
 
 
@@ -176,10 +182,11 @@ def destroy(number: int, port: int, python: str | None, form: str) -> int:
 @_python
 @output.format_option
 def check(paths: tuple[str, ...], number: int | None, port: int, python: str | None, form: str) -> int:
-    """Say whether data changed after a session was filled; the server would go on serving the old rows.
+    """Whether data changed after it was cached.
 
-    What trainings under 'mswb run' have cached is known. For others name the data with --source: its files are
-    compared with the time at which the session was made. Exit code 1 when a session serves old rows.
+    The server would go on serving the old rows. What trainings under 'mswb run' have cached is known. For others name
+    the data with --source: its files are compared with the time at which the session was made. Exit code 1 when a
+    session serves old rows.
     """
     from mswb.cache.server import manage
 
@@ -207,7 +214,10 @@ def check(paths: tuple[str, ...], number: int | None, port: int, python: str | N
 @click.option("--force", is_flag=True, help="Do not ask.")
 @output.format_option
 def clean(port: int | None, spills: tuple[str, ...], dry_run: bool, force: bool, form: str) -> int:
-    """Remove what dead servers of yours left: sockets, shared memory, spilled rows (these go to the trash)."""
+    """Remove what dead servers of yours left.
+
+    Sockets, shared memory, and spilled rows, which go to the trash.
+    """
     from mswb.cache.server import removal
     from mswb.cache.server.leftovers import leftovers, of_port
     from mswb.cli.plans import carry_out, report_plan, show_plan

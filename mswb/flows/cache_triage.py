@@ -23,6 +23,7 @@ from mswb.flows import inventory
 from mswb.flows.cache_checks import Told, can_verify, verify
 from mswb.flows.cache_evidence import Evidence
 from mswb.flows.caches import at_file, collect
+from mswb.inside.cached.filesystem import mount_of
 
 MAX_ENTRIES = 500
 """Entries that are verified when no text names one; more are counted in a note."""
@@ -207,7 +208,7 @@ def _slow(case: _Case, hits: Sequence[Hit]) -> list[Finding]:
         return []
     found: list[Finding] = []
     for entry in _file_caches(case):
-        found += slow.judge(entry.path, entry.name or entry.path, _stats(entry.path), slow.mount_of(entry.path))
+        found += slow.judge(entry.path, entry.name or entry.path, _stats(entry.path), mount_of(entry.path))
     return found
 
 

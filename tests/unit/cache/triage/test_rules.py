@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mswb.cache.sniff import KINDS
 from mswb.cache.triage import rules, slow
 from mswb.cache.triage.rules import Rule, load_rules
-from mswb.cache.triage.slow import Mount
 from mswb.findings import load_catalogue
+from mswb.inside.cached.filesystem import Mount
 
 SERVER = Path(__file__).parents[3] / "fixtures" / "cache" / "server"
 
@@ -109,21 +109,6 @@ def test_no_text_breaks_the_search(text: str) -> None:
     assert all(len(path) > 2 for path in rules.paths_in(text))
 
 
-TABLE = (
-    "22 1 252:0 / / rw,relatime - ext4 /dev/root rw\n"
-    "40 22 0:50 / /mnt/my\\040share rw shared:1 - nfs4 server:/x rw,vers=4.1,rsize=65536,wsize=65536,hard\n"
-)
-
-
-def test_the_mount_of_a_path_with_its_request_sizes() -> None:
-    share = slow.mount_of("/mnt/my share/cache", TABLE)
-    assert share == Mount("/mnt/my share", "nfs4", "server:/x", 65536, 65536)
-    assert share is not None and share.network and share.small_blocks
-    local = slow.mount_of("/nowhere", TABLE)
-    assert local is not None and local.kind == "ext4" and not local.network and not local.small_blocks
-    assert slow.mount_of("/x", "") is None
-
-
 def times(mean: float, count: int = 1000) -> dict[str, float]:
     return {"mean": mean, "count": count}
 
@@ -143,8 +128,15 @@ def times(mean: float, count: int = 1000) -> dict[str, float]:
     ],
 )
 def test_a_cache_is_compared_with_its_source(load: object, source: object, mount: str, codes: list[str]) -> None:
-    mounts = {"nfs": Mount("/m", "nfs4", "s:/", 65536, 65536), "ssd": Mount("/", "ext4", "/dev/x")}
+    small = {"rsize": "65536", "wsize": "65536"}
+    mounts = {"nfs": Mount("nfs4", "/m", small), "ssd": Mount("ext4", "/", {})}
     found = slow.judge("/m/c", "train", {"load_ms": load, "source_ms": source}, mounts[mount])
     assert [one.code for one in found] == codes
     if "cache-small-requests" in codes:
         assert "rsize=1048576" in found[-1].advice[0]
+
+
+def test_a_share_with_big_requests_needs_no_advice_on_them() -> None:
+    share = Mount("nfs4", "/m", {"rsize": "1048576", "wsize": "1048576"})
+    found = slow.judge("/m/c", "train", {"load_ms": times(180.0)}, share)
+    assert [one.code for one in found] == ["cache-on-slow-share"]
