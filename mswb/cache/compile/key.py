@@ -13,6 +13,7 @@ mswb-seal.json      :class:`Seal`, in each folder of graphs below it; written wh
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
@@ -21,13 +22,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from mswb.files.safety import open_regular, printable, write_atomic
+from mswb.files.safety import open_regular, printable
 from mswb.findings import MswbError
+from mswb.jobs.spec import read_record, write_record
 
 KEY_FILE, SEAL_FILE = "mswb-key.json", "mswb-seal.json"
 SCHEMA = "mswb-compile-key/1"
 SEAL_SCHEMA = "mswb-compile-seal/1"
-MAX_RECORD = 8 << 20
 MAX_FILES = 20_000
 """Files of a key that are compared; no key of ours names as many."""
 SHORT = 16
@@ -82,7 +83,8 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
     def digest(self) -> str:
         """The key of these parts."""
-        return hashlib.sha256(msgspec.json.encode(self.parts(), order="deterministic")).hexdigest()
+        # As ASCII: a name that is no UTF-8 is part of the key like any other.
+        return hashlib.sha256(json.dumps(self.parts(), sort_keys=True).encode("ascii")).hexdigest()
 
 
 class Seal(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,11 +115,11 @@ def differences(one: Key, other: Key) -> tuple[str, ...]:
         if subject == "command":
             found += ["arguments"] if changed else []
         else:
-            found += [f"{_WORDS[subject]} {name}" for name in changed]
+            found += [f"{_WORDS[subject]}{printable(name, 100)}" for name in changed]
     return tuple(found)
 
 
-_WORDS = {"code": "file", "inputs": "file", "environment": "variable", "versions": "version of", "world": ""}
+_WORDS = {"code": "file ", "inputs": "file ", "environment": "variable ", "versions": "version of ", "world": ""}
 
 
 def fingerprint(path: str) -> str:
@@ -207,21 +209,20 @@ def read_seal(folder: str) -> Seal | None:
 
 def write_key(folder: str, key: Key) -> None:
     """Put a key into its folder."""
-    write_atomic(os.path.join(folder, KEY_FILE), msgspec.json.format(msgspec.json.encode(key)))
+    write_record(Path(folder, KEY_FILE), key)
 
 
 def write_seal(folder: str, seal: Seal) -> None:
     """Put a seal beside the graphs."""
-    write_atomic(os.path.join(folder, SEAL_FILE), msgspec.json.format(msgspec.json.encode(seal)))
+    write_record(Path(folder, SEAL_FILE), seal)
 
 
 def _read(path: str, kind: type[_T], schema: str) -> _T | None:
     if not os.path.lexists(path):
         return None
     try:
-        with open(open_regular(path), "rb") as file:
-            found = msgspec.json.decode(file.read(MAX_RECORD), type=kind)
-    except (MswbError, OSError, msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        found = read_record(Path(path), kind)
+    except (MswbError, OSError, ValueError) as problem:
         raise ValueError(f"{os.path.basename(path)} can't be read: {problem}") from None
     if getattr(found, "schema", "") != schema:
         raise ValueError(f"{os.path.basename(path)} is of another version of mswb")

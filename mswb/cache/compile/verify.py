@@ -46,7 +46,7 @@ class Here:
 
 def check(path: str, options: Options, watch: Watch) -> Checked:
     """Check the graphs of one folder; see :mod:`mswb.cache.check`."""
-    return check_with(path, watch, interpreter(), deep=options.deep)
+    return check_with(path, watch, interpreter())
 
 
 def check_with(path: str, watch: Watch, here: Here, *, deep: bool = True) -> Checked:
