@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,7 @@ import msgspec
 from mswb.cache.data.mindrecord import index as indexes
 from mswb.cache.data.mindrecord.blobs import BadRow, blob_checker, indexed_places, raw_decoder, scalar_names
 from mswb.cache.data.mindrecord.header import Group, Header, Segment, groups
-from mswb.cache.data.mindrecord.index import BadIndex, Index, IndexRow, stored
+from mswb.cache.data.mindrecord.index import ERRORS, BadIndex, Index, IndexRow, stored
 from mswb.cache.data.mindrecord.reading import Reader
 from mswb.cache.data.mindrecord.rowcheck import placed_by, spans_by
 from mswb.cache.data.mindrecord.walk import Rows, Span, rows_of
@@ -56,7 +55,7 @@ class Chosen:
             if index is not None:
                 try:
                     placed = index.take(self.header, group.first, group.rows)
-                except sqlite3.Error:
+                except ERRORS:
                     index = None
             raw_spans = self._spans(raws, group, group.raw, placed, "raw")
             blob_spans = self._spans(self.reader, group, group.blob, placed, "blob")

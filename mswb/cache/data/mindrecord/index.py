@@ -39,6 +39,10 @@ _BATCH = 512
 _OPCODES = 20_000
 
 
+ERRORS = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+"""What reading a damaged index raises; the last where SQLite's own words quote bytes of the file."""
+
+
 class BadIndex(Exception):
     """The index can't be used. ``code`` is index-damaged, index-foreign or renamed; ``offset`` a place in the file."""
 
@@ -93,12 +97,12 @@ def opened(path: str, cancelled: Callable[[], bool] = lambda: False) -> Iterator
             for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
                 connection.execute(f"PRAGMA {pragma}")
             yield Index(connection)
-        except (sqlite3.Error, OverflowError) as problem:
+        except ERRORS as problem:
             raise BadIndex("index-damaged", f"SQLite says: {problem}") from None
 
 
 class Index:
-    """An open index. Its methods raise sqlite3.Error, which :func:`opened` turns into BadIndex."""
+    """An open index. Its methods raise :data:`ERRORS`, which :func:`opened` turns into BadIndex."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

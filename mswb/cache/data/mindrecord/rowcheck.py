@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any
 from mswb.cache.check import MAX_FAULTS, Fault, Watch
 from mswb.cache.data.mindrecord.blobs import BadRow, blob_checker, raw_decoder, scalar_names
 from mswb.cache.data.mindrecord.header import Group, Header, Segment, groups
-from mswb.cache.data.mindrecord.index import Index, IndexRow, stored
+from mswb.cache.data.mindrecord.index import ERRORS, Index, IndexRow, stored
 from mswb.cache.data.mindrecord.quick import Quick
 from mswb.cache.data.mindrecord.reading import Reader
 from mswb.cache.data.mindrecord.walk import Rows, Span, rows_of
@@ -73,7 +72,7 @@ def check_rows(reader: Reader, header: Header, index: Index | None, deep: bool, 
         if index is not None and not tally.unreadable:
             try:
                 taken += judge.with_index(group, index)
-            except sqlite3.Error as problem:
+            except ERRORS as problem:
                 tally.unreadable = f"SQLite says: {problem}"
         if index is None or tally.unreadable:
             judge.group(group, None)

@@ -192,7 +192,8 @@ def _plan_uncommitted(data: str, begin: int, out: str | None) -> Repair:
         if found is None or not found.rows:
             return _nothing(data, "no row with both of its parts can be found in it")
         header, origin = uncommitted.columns(data, reader, found)
-    detail = f"the {found.rows} rows that {os.path.basename(data)} holds, found without its header"
+        kept = sum(1 for _ in uncommitted.fitting(reader, found, header))
+    detail = f"the {kept} rows that {os.path.basename(data)} holds, found without its header"
     action = Action("save-rows", target, path_identity(data), 0, printable(detail, 300))
     warnings = (
         printable(f"{data}: {origin}; header of {found.header_size} and pages of {found.page_size} bytes", 600),
@@ -200,9 +201,9 @@ def _plan_uncommitted(data: str, begin: int, out: str | None) -> Repair:
 
     def save() -> None:
         with reading.opened(data) as source:
-            _save(data, target, header, uncommitted.rows(source, found))
+            _save(data, target, header, uncommitted.fitting(source, found, header))
 
-    return _if_free(data, target, Repair(Plan((action,), warnings), {"save-rows": _guarded(data, save)}))
+    return _if_free(data, target, Repair(Plan((action,), tuple(warnings)), {"save-rows": _guarded(data, save)}))
 
 
 def _if_free(data: str, target: str, repair: Repair) -> Repair:

@@ -110,6 +110,19 @@ def rows(reader: Reader, found: Survey) -> Iterator[tuple[bytes, bytes]]:
         yield raw, blob
 
 
+def fitting(reader: Reader, found: Survey, header: Header) -> Iterator[tuple[bytes, bytes]]:
+    """The rows that have the columns of a header."""
+    decode, check = raw_decoder(header), blob_checker(header)
+    for raw, blob in rows(reader, found):
+        try:
+            decode(memoryview(raw))
+            if check is not None:
+                check(memoryview(blob))
+        except BadRow:
+            continue
+        yield raw, blob
+
+
 def columns(path: str, reader: Reader, found: Survey) -> tuple[Header, str]:
     """A header for the rows (without pages), and in words where its columns come from.
 

@@ -106,6 +106,7 @@ def test_cut(size: int, index_size: int) -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 51000), st.integers(0, 16000))
+@example(b"\x80", 719, 3696)
 def test_bytes_written_over(new: bytes, offset: int, index_offset: int) -> None:
     with sample() as path:
         index = Path(f"{path}.db")
