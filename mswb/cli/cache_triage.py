@@ -21,12 +21,12 @@ WORDS: dict[str, dict[str, str]] = {
     "en": {
         "guilty": "to blame: {path}",
         "clean": "nothing to blame was found",
-        "checked": "{count} verified, {bad} damaged",
+        "checked": "{count} verified, {bad} not in order",
     },
     "zh": {
         "guilty": "问题所在：{path}",
         "clean": "没有发现问题所在",
-        "checked": "已校验 {count} 个，损坏 {bad} 个",
+        "checked": "已校验 {count} 个，其中 {bad} 个有问题",
     },
 }
 

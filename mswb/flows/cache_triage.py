@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mswb.cache import staleness
 from mswb.cache.entries import Entry
 from mswb.cache.locate import cache_root
+from mswb.cache.sniff import KINDS
 from mswb.cache.triage import rules, slow
 from mswb.cache.triage.rules import Hit
 from mswb.files.safety import open_regular
@@ -71,7 +73,7 @@ def triage(
     hits = [hit for text in evidence.texts for hit in rules.find(text.lines, text.file if text.whole else None)]
     hits = _first_of_each(hits)
     entries = _suspects(case, hits)
-    checked = [entry for _, entry, _ in verify(entries, cancelled=cancelled, told=told)] if entries else []
+    checked = [_aged(entry) for _, entry, _ in verify(entries, cancelled=cancelled, told=told)] if entries else []
     checked.sort(key=lambda entry: (entry.status == "ok", entry.path))
     guilty = [finding for entry in checked for finding in entry.findings if finding.severity != "note"]
     told_hits = [hit for hit in hits if guilty or not hit.rule.quiet]
@@ -132,6 +134,16 @@ def _at(case: _Case, paths: Sequence[str], forms: frozenset[str]) -> list[Entry]
     if len(found) > len(chosen):
         case.notes.append(make("triage-many", values={"count": len(found) - len(chosen), "shown": len(chosen)}))
     return chosen
+
+
+def _aged(entry: Entry) -> Entry:
+    """A file cache that is whole, with what speaks for its being older than its source or its code."""
+    found = staleness.look(entry.path) if entry.form == "file-cache" and entry.status == "ok" else None
+    if found is None:
+        return entry
+    values = {"what": KINDS[entry.form], "path": entry.path, "reason": found.reason}
+    finding = make(found.status, where=Where(file=entry.path), values=values)
+    return replace(entry, status=found.status, findings=(*entry.findings, finding))
 
 
 def _fits(entry: Entry, forms: frozenset[str]) -> bool:
