@@ -115,7 +115,7 @@ def test_a_folder_that_is_one_entry_stays_when_its_neighbours_change(project: Pa
 
 
 def test_follow_gives_each_list_and_ends(project: Path) -> None:
-    since, ended = time.time(), []
+    since, ended = time.time(), list[bool]()
     lists = follow(str(project), looked(project), lambda seconds: bool(ended), since)
     shutil.copy(GOOD, project / "data" / "b.tfrecord")
     for listed in lists:
