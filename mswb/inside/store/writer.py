@@ -39,6 +39,8 @@ from .scan import Seen, scan
 
 BUFFER = 1 << 20
 """Bytes that are gathered before they are written."""
+MAX_ROWS = 1 << 20
+"""Records of one shard; so whoever reads an index whole needs 32 MiB for it."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -70,7 +72,7 @@ class StoreWriter:
         schema: the columns.
         key: the cache's key, which every shard repeats.
         sync_records, sync_bytes: so many records or bytes are synced together.
-        shard_bytes: a shard is sealed when it is longer.
+        shard_bytes: a shard is sealed when it is longer, or has :data:`MAX_ROWS` records.
         hash_name: ``xxh3_64`` or ``crc32``; the better one that is installed by default.
 
     Raises:
@@ -143,7 +145,7 @@ class StoreWriter:
         self._rows.append((offset, length, sample_id, digest))
         if len(self._rows) >= self._sync_records or offset + size - self._synced >= self._sync_bytes:
             self.sync()
-            if self._synced >= self._shard_bytes:
+            if self._synced >= self._shard_bytes or self._count >= MAX_ROWS:
                 self.seal()
 
     def sync(self) -> int:
