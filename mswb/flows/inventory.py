@@ -17,7 +17,7 @@ from typing import Literal
 
 from mswb.cache import sniff as cache
 from mswb.cache.locate import Place, places
-from mswb.cache.quick import head_of, is_nothing
+from mswb.cache.quick import HEAD, OPEN, is_nothing
 from mswb.cache.trashes import NAME as TRASH
 from mswb.convert import sniff as convert
 from mswb.files.items import FileFacts, Guess, Item
@@ -258,11 +258,12 @@ class _Walk:
     def _files(self, here: Listing) -> None:
         found: dict[Domain, list[Item]] = {domain: [] for domain in self.kinds}
         with _Quick(here.path, self.kinds) as quick:
+            rules_out = quick.rules_out
             for name in here.files:
                 self.files += 1
                 if self.files % 64 == 0 and self._stop(here.path):
                     break
-                if name.rpartition(".")[2].lower() in NEVER or quick.rules_out(name):
+                if name.rpartition(".")[2].lower() in NEVER or rules_out(name):
                     continue
                 file = facts(here.path, name)
                 if file is not None:
@@ -348,9 +349,16 @@ class _Quick:
         if self._folder < 0:
             return False
         try:
-            return is_nothing(name, head_of(self._folder, name))
+            descriptor = os.open(name, OPEN, dir_fd=self._folder)
         except OSError:
             return False
+        try:
+            head = os.pread(descriptor, HEAD, 0)
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+        return is_nothing(name, head)
 
 
 class _Beside(Mapping[str, FileFacts]):

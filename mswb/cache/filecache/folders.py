@@ -25,7 +25,7 @@ _MAX_JSON = 1 << 20
 
 def sniff_folder(path: str, names: Sequence[str]) -> Guess | None:
     """A folder of shards, by their names and the first bytes of one, or by its own name and its manifest."""
-    shards = [name for name in names if SHARD.match(name)]
+    shards = [name for name in names if ".shard" in name and SHARD.match(name)]
     has_manifest = MANIFEST in names and KEY.match(os.path.basename(path)) is not None
     if not has_manifest and not (shards and (_begins_right(path, shards[0]) or any(map(INDEX.match, names)))):
         return None

@@ -22,14 +22,14 @@ def sniff(path: str, names: Sequence[str]) -> Guess | None:
     """The profile that a folder is, or None."""
     name = os.path.basename(path)
     inside = set(names)
-    raw = [one for one in names if _RAW.match(one)]
     if _MINDSPORE.match(name) or _TORCH.match(name) or "ASCEND_PROFILER_OUTPUT" in inside:
         return _framework(path, name, inside)
     if _CANN.match(name) and (not names or any(_DEVICE.match(one) or one in _OUTPUT for one in names)):
         return _cann(inside, f"a folder called {name}")
     if "mindstudio_profiler_output" in inside and any(_DEVICE.match(one) for one in names):
         return _cann(inside, "a folder with host, device and mindstudio_profiler_output")
-    if name == "FRAMEWORK" and raw:
+    raw = [one for one in names if _RAW.match(one)] if name == "FRAMEWORK" else []
+    if raw:
         return Guess("framework-raw", f"{len(raw)} raw files", f"a folder called FRAMEWORK with {raw[0]}")
     if name in _OUTPUT and names:
         return Guess("profiler-output", f"{len(names)} files", f"a folder called {name}")
