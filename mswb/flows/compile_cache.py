@@ -18,6 +18,7 @@ from mswb.cache.check import Checked, Watch
 from mswb.cache.compile import key as keys
 from mswb.cache.compile.dependency import read_source, search_path
 from mswb.cache.compile.key import Key
+from mswb.cache.compile.modules import Finder, NoSuchParent
 from mswb.cache.compile.sources import Sources, read_sources
 from mswb.cache.compile.verify import Here, check_with
 from mswb.env.interpreter import Interpreter
@@ -62,20 +63,20 @@ def keyed(request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay,
     overlay = _switched(overlay, settings, request)
     environ = overlay.environ()
     on = environ.get(ENABLE) == "1"
-    if not on and not _is_mentioned(request):
+    script = _script(request, environ)
+    if not on and not _is_mentioned(script, request.cwd):
         return Keyed(overlay)
-    sources = _sources(request, interpreter, environ) if request.script else None
+    sources = _sources(script, request, interpreter, environ) if script else None
     in_code = sources.text_options if sources else set()
     if not on and "enable_compile_cache" not in in_code:
         return Keyed(overlay)
-    forced = [make("compile-cache-forced")] if environ.get(FORCE) else []
-    reason = _unkeyable(request, in_code)
-    if sources is None or reason:
-        shared = make("compile-cache-shared", values={"reason": reason or _NO_SCRIPT})
-        folders = sources.own_folders if sources and sources.own_folders else {environ.get(PATH) or "."}
-        found = (one for name in sorted(folders) for one in _foreign(os.path.join(request.cwd, name), interpreter))
-        return Keyed(overlay, None, (*forced, shared, *found))
-    key = _key(request, interpreter, overlay, sources)
+    forced: tuple[Finding, ...] = (make("compile-cache-forced"),) if environ.get(FORCE) else ()
+    if sources is None or PATH in request.no_env:
+        reason = _NO_SCRIPT if sources is None else f"--no_env {PATH} leaves all runs one folder"
+        return Keyed(overlay, None, (*forced, *_shared(reason, [environ.get(PATH) or "."], request, interpreter)))
+    if "compile_cache_path" in in_code:
+        forced += _shared(_OWN_PATH, sorted(sources.own_folders), request, interpreter)
+    key = _key(script, request, interpreter, overlay, sources)
     root = os.path.normpath(os.path.join(request.cwd, os.path.expanduser(environ.get(PATH) or FOLDER)))
     folder = CacheFolder(os.path.join(root, key.key[: keys.SHORT]), key)
     entries = tuple(entry for entry in overlay.entries if entry.name != PATH)
@@ -84,6 +85,15 @@ def keyed(request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay,
 
 
 _NO_SCRIPT = "there is no script whose code could be read"
+_OWN_PATH = "the code names compile_cache_path, which wins over the folder of the key"
+
+
+def _shared(
+    reason: str, folders: Sequence[str], request: LaunchRequest, interpreter: Interpreter
+) -> tuple[Finding, ...]:
+    """That graphs of other runs may be used, and what is wrong with those in the folders."""
+    found = (one for name in folders for one in _foreign(os.path.join(request.cwd, name), interpreter))
+    return (make("compile-cache-shared", values={"reason": reason}), *found)
 
 
 def begin(folder: CacheFolder, run: str, created: float) -> None:
@@ -116,9 +126,26 @@ def _switched(overlay: EnvOverlay, settings: Settings, request: LaunchRequest) -
     return replace(overlay, entries=(*overlay.entries, EnvEntry(ENABLE, "1", "mswb")))
 
 
-def _is_mentioned(request: LaunchRequest) -> bool:
+def _script(request: LaunchRequest, environ: Mapping[str, str]) -> str:
+    """The file that is run: the script, the ``__main__`` of a folder, or what ``python -m`` names; "" for none."""
+    if request.script:
+        return os.path.join(request.script, "__main__.py") if os.path.isdir(request.script) else request.script
+    words = request.program.words
+    if "-m" not in words[1:-1]:
+        return ""
+    finder = Finder(search_path(os.path.join(request.cwd, "-"), environ.get("PYTHONPATH", "")))
+    name = words[words.index("-m", 1) + 1]
+    try:
+        module = finder.find(name)
+        inner = finder.find(f"{name}.__main__") if module is not None and module.folders else module
+    except NoSuchParent:
+        return ""
+    return inner.file or "" if inner is not None else ""
+
+
+def _is_mentioned(script: str, cwd: str) -> bool:
     """Whether a file around the script has the name of the option: most projects have not, and are not parsed."""
-    folder = os.path.dirname(request.script) if request.script else request.cwd
+    folder = os.path.dirname(script) if script else cwd
     left = NEAR_FILES
     for base, folders, names in os.walk(folder):
         folders[:] = sorted(one for one in folders if not one.startswith((".", "__")) and one != "site-packages")
@@ -134,29 +161,18 @@ def _is_mentioned(request: LaunchRequest) -> bool:
     return False
 
 
-def _unkeyable(request: LaunchRequest, in_code: set[str]) -> str:
-    if PATH in request.no_env:
-        return f"--no_env {PATH} leaves all runs one folder"
-    if "compile_cache_path" in in_code:
-        return "the script sets compile_cache_path, which wins over the environment"
-    return ""
-
-
-def _sources(request: LaunchRequest, interpreter: Interpreter, environ: Mapping[str, str]) -> Sources:
-    script = request.script or ""
-    if os.path.isdir(script):
-        script = os.path.join(script, "__main__.py")
+def _sources(script: str, request: LaunchRequest, interpreter: Interpreter, environ: Mapping[str, str]) -> Sources:
     path = search_path(script, environ.get("PYTHONPATH", ""), (interpreter.purelib,), request.cwd)
     return read_sources(script, path, (interpreter.purelib, os.path.dirname(interpreter.purelib)), request.cwd)
 
 
-def _key(request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay, sources: Sources) -> Key:
+def _key(script: str, request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay, sources: Sources) -> Key:
     environ = overlay.environ()
     named = {*keys.data_arguments(request.program.words, request.cwd), *sources.inputs} - sources.files.keys()
     return keys.keyed(
         Key(
             cwd=request.cwd,
-            script=request.script,
+            script=script,
             words=request.program.words,
             code=keys.relative(sources.files, request.cwd),
             inputs=keys.relative({path: keys.fingerprint(path) for path in named}, request.cwd),
@@ -169,7 +185,7 @@ def _key(request: LaunchRequest, interpreter: Interpreter, overlay: EnvOverlay, 
                 "the installed packages": keys.installed_hash(interpreter.purelib),
             },
             world=_world(request),
-            git=_commit(os.path.dirname(request.script or request.cwd)),
+            git=_commit(os.path.dirname(script)),
         )
     )
 

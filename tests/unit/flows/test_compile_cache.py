@@ -108,15 +108,30 @@ def test_what_no_graph_depends_on_does_not(project: Path) -> None:
     ("words", "reason"),
     [
         (("--no_env", "MS_COMPILER_CACHE_PATH", "train.py"), "--no_env"),
-        (("own.py",), "compile_cache_path"),
-        (("python", "-m", "net"), "no script"),
+        (("pytest", "x.py"), "no script"),
+        (("python", "-c", "pass"), "no script"),
+        (("python", "-m", "no.such.module"), "no script"),
     ],
 )
 def test_runs_that_cannot_have_a_folder_are_warned(project: Path, words: tuple[str, ...], reason: str) -> None:
-    (project / "own.py").write_text("ms.set_context(enable_compile_cache=True, compile_cache_path='x')\n")
     found = keyed(project, *words)
     assert found.folder is None
     assert [(one.code, reason in one.title) for one in found.findings] == [("compile-cache-shared", True)]
+
+
+def test_a_script_that_names_a_folder_itself_is_warned_and_keyed(project: Path) -> None:
+    (project / "own.py").write_text("ms.set_context(enable_compile_cache=True, compile_cache_path='x')\n")
+    found = keyed(project, "own.py")
+    assert folder(found) and [one.code for one in found.findings] == ["compile-cache-shared", "compile-cache-folder"]
+
+
+@pytest.mark.parametrize("words", [("python", "-m", "pk"), ("python", "-m", "pk.run", "A"), ("python", "pk")])
+def test_modules_and_folders_have_code_too(project: Path, words: tuple[str, ...]) -> None:
+    write(project, {"pk/__init__.py": "", "pk/__main__.py": "from net import K\n", "pk/run.py": "import net\n"})
+    before = keyed(project, *words)
+    assert before.folder is not None and "net.py" in before.folder.key.code
+    (project / "net.py").write_text("K = 3\n")
+    assert folder(keyed(project, *words)) != folder(before)
 
 
 def test_a_forced_cache_is_warned_of(project: Path) -> None:
@@ -192,8 +207,12 @@ def test_graphs_in_a_folder_of_the_scripts_own_are_looked_at(project: Path) -> N
     digest = dependency(script, search_path(script)).digest
     assert digest is not None
     (inner / "compile_dependency.hash").write_text(digest)
-    assert [one.code for one in keyed(project, "own.py").findings] == ["compile-cache-shared"]
+    assert _codes(project) == ["compile-cache-shared", "compile-cache-folder"]
     os.utime(project / "k.json", (4e9, 4e9))
-    assert [one.code for one in keyed(project, "own.py").findings] == ["compile-cache-shared", "compile-cache-foreign"]
+    assert _codes(project) == ["compile-cache-shared", "compile-cache-foreign", "compile-cache-folder"]
     (inner / "compile_dependency.hash").write_text("0" * 64)
-    assert [one.code for one in keyed(project, "own.py").findings] == ["compile-cache-shared"], "it compiles anew"
+    assert _codes(project) == ["compile-cache-shared", "compile-cache-folder"], "it compiles anew"
+
+
+def _codes(project: Path) -> list[str]:
+    return [one.code for one in keyed(project, "own.py").findings]
