@@ -41,6 +41,7 @@ from mswb.files.moves import (
 from mswb.files.tree import held
 from mswb.plan import Action, Doer, Plan, path_identity
 
+_TRIES = 8
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -353,19 +354,29 @@ def _has_mount(path: str) -> bool:
 
 def _enter(item: TrashItem) -> None:
     """Make the item's folder with its record; the thing itself is still in its place."""
-    trash = os.path.join(item.root, item.trash)
-    try:
-        os.mkdir(trash, 0o700)
-    except FileExistsError:
-        if not is_ours(trash):
-            raise Refused(f"{trash} is no folder that only you can write into") from None
     remember(item.root)
     try:
-        os.mkdir(item.folder, 0o700)
+        _make_folder(item)
         write(item)
     except OSError:
         _forget(item)
         raise
+
+
+def _make_folder(item: TrashItem) -> None:
+    trash = os.path.join(item.root, item.trash)
+    for _ in range(_TRIES):
+        try:
+            os.mkdir(trash, 0o700)
+        except FileExistsError:
+            if not is_ours(trash):
+                raise Refused(f"{trash} is no folder that only you can write into") from None
+        try:
+            os.mkdir(item.folder, 0o700)
+            return
+        except FileNotFoundError:  # another process has just taken the empty trash away
+            continue
+    raise Refused(f"{trash} goes as fast as it is made")
 
 
 def _forget(item: TrashItem) -> None:

@@ -33,6 +33,7 @@ DOOMED = ".gone"
 """Ends the name of an item that is being deleted."""
 _MAX_RECORD = 1 << 16
 _MAX_TRASHES = 1000
+_MAX_PATH = 4096
 _FIELDS: Mapping[str, type] = {
     **dict.fromkeys(("operation", "relative", "why", "identity", "replaced_by"), str),
     **dict.fromkeys(("size_bytes", "disk_bytes", "files"), int),
@@ -103,17 +104,7 @@ def last_operation(found: list[TrashItem], wanted: str = "") -> list[TrashItem]:
 
 def known(environ: Mapping[str, str] | None = None) -> list[str]:
     """The trashes that exist: that of the cache root, and every one registered when it was first used."""
-    roots = [cache_root(os.environ if environ is None else environ)]
-    register = _register(environ)
-    try:
-        names = sorted(os.listdir(register))
-    except OSError:
-        names = []
-    for name in names[:_MAX_TRASHES]:
-        try:
-            roots.append(os.fsdecode((register / name).read_bytes()[:4096]))
-        except OSError:
-            continue
+    roots = [cache_root(os.environ if environ is None else environ), *(root for _, root in _registered(environ))]
     return [trash for root in dict.fromkeys(roots) for trash in trashes_in(root)]
 
 
@@ -181,6 +172,14 @@ def remember(root: str) -> None:
         pass
 
 
+def forget_empty() -> None:
+    """Drop from the register the roots that have no trash any more; a root that is gone may be on a disk that is."""
+    register = _register()
+    for name, root in _registered():
+        if os.path.isdir(root) and not trashes_in(root):
+            (register / name).unlink(missing_ok=True)
+
+
 def trashes_in(root: str) -> list[str]:
     """The trashes of this user that exist in a folder."""
     names = (NAME, f"{NAME}-{os.geteuid()}")
@@ -196,6 +195,22 @@ def _items(trash: str) -> Iterator[TrashItem]:
         item = None if name.endswith(DOOMED) else read(os.path.join(trash, name))
         if item is not None and os.path.lexists(item.data):
             yield item
+
+
+def _registered(environ: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+    """The names in the register, and the root that each stands for."""
+    register = _register(environ)
+    try:
+        names = sorted(os.listdir(register))[:_MAX_TRASHES]
+    except OSError:
+        return []
+    found = []
+    for name in names:
+        try:
+            found.append((name, os.fsdecode((register / name).read_bytes()[:_MAX_PATH])))
+        except OSError:
+            continue
+    return found
 
 
 def _register(environ: Mapping[str, str] | None = None) -> Path:

@@ -109,3 +109,4 @@ def tidy(cancelled: Callable[[], bool] = lambda: False) -> None:
             trash.sweep(folder, cancelled)
         except OSError:
             continue
+    trashes.forget_empty()

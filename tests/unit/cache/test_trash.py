@@ -225,6 +225,36 @@ def test_one_operation_comes_back_with_one_undo(work: Path) -> None:
     assert sorted(os.listdir(work)) == [trashes.NAME, "a", "b"]
 
 
+def test_a_trash_that_another_process_takes_away_is_made_again(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "a").write_text("x")
+    real, rest = os.mkdir, [work / trashes.NAME]
+
+    def racing(path: str, mode: int = 0o777, **more: int) -> None:
+        if rest and os.path.dirname(path) == str(rest[0]):
+            rest.pop().rmdir()
+        real(path, mode, **more)
+
+    monkeypatch.setattr(trash.os, "mkdir", racing)
+    item = trash.move(work / "a")
+    assert rest == [] and trashes.items() == [item]
+
+
+def test_roots_without_a_trash_are_forgotten(home: Path, work: Path) -> None:
+    (work / "a").write_text("x")
+    trash.restore(trash.move(work / "a"))
+    register = home / "state" / "trashes"
+    trashes.forget_empty()
+    assert len(os.listdir(register)) == 1
+    for place in trashes.known():
+        trash.sweep(place)
+    work.rename(home / "away")
+    trashes.forget_empty()
+    assert len(os.listdir(register)) == 1
+    (home / "away").rename(work)
+    trashes.forget_empty()
+    assert os.listdir(register) == []
+
+
 def test_a_record_that_points_outside_or_is_damaged_is_no_item(work: Path) -> None:
     (work / "a").write_text("x")
     item = trash.move(work / "a")
