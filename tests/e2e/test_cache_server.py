@@ -101,6 +101,12 @@ def test_the_life_of_a_server_and_the_rows_it_serves(workspace: Workspace, port:
     lost = server(workspace, "session", "destroy", str(other), *at)
     assert (lost.code, codes(lost.report)) == (1, ["cache-session-unknown"])
 
+    live = leftovers(workspace, at)
+    assert {(entry["form"], entry["status"]) for entry in live} == {
+        ("dataset-cache", "ok"),
+        ("shared-memory", "ok"),
+        ("cache-spill", "ok"),
+    }
     os.kill(row["pid"], signal.SIGKILL)
     killed_server_is_told_and_cleaned(workspace, at, row["pid"])
 

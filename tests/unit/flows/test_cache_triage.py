@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from mswb.cli.app import run
@@ -17,6 +18,7 @@ from mswb.flows.cache_evidence import Evidence, Text, gather
 from mswb.flows.cache_triage import triage
 from mswb.settings import load_settings
 
+SCHEMA = json.loads((Path(__file__).parents[2] / "fixtures" / "report.schema.json").read_text())
 DATA = Path(__file__).parents[2] / "fixtures" / "inventory" / "data"
 SERVER = Path(__file__).parents[2] / "fixtures" / "cache" / "server"
 
@@ -50,6 +52,7 @@ def asked(*words: str, data: Sequence[str] = (), stdin: bytes = b"") -> Evidence
 def report(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
     code = run(["cache", "triage", *words, "--format", "json"])
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    jsonschema.validate(found, SCHEMA)
     return code, found
 
 

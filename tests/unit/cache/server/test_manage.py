@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from mswb.cache.server import admin, manage, sources
@@ -19,6 +20,7 @@ from mswb.findings import MswbError
 from mswb.settings import load_settings
 from mswb.signals import ProcessId
 
+SCHEMA = json.loads((Path(__file__).parents[3] / "fixtures" / "report.schema.json").read_text())
 SAMPLES = Path(__file__).parents[3] / "fixtures" / "cache" / "server"
 PORT = "61152"
 
@@ -169,6 +171,7 @@ def test_a_session_older_than_its_data_may_serve_old_rows(home: Path) -> None:
 def report(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
     code = run(["cache", "server", *words, "--format", "json"])
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    jsonschema.validate(found, SCHEMA)
     return code, found
 
 
