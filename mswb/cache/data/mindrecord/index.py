@@ -124,8 +124,8 @@ class Index:
         return [row[1] for row in self._connection.execute("PRAGMA table_info(INDEXES)").fetchmany(4000)]
 
     def problem(self) -> str:
-        """What SQLite itself finds wrong with the file's structure; empty if nothing."""
-        (answer,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        """What SQLite itself finds wrong: in the file's structure, or between a table and its keys; empty if nothing."""
+        (answer,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
         return "" if answer == "ok" else str(answer).replace("\n", " ")
 
     def count(self) -> int:
@@ -145,7 +145,8 @@ class Index:
         cursor = self.select(header, first, count)
         while batch := cursor.fetchmany(_BATCH):
             for row in batch:
-                if all(type(place) is int for place in row[:8]):
+                # In a damaged file the sorted keys may lead to rows of other numbers.
+                if all(type(place) is int for place in row[:8]) and 0 <= row[0] - first < count:
                     found[row[0] - first] = IndexRow(row[0], row[1:4], row[4], row[5:8], row[8:])
         return found
 
