@@ -414,7 +414,21 @@ def _unloaded(name: str) -> Optional[types.ModuleType]:
 def _is_library(path: str) -> bool:
     """Whether a file is of Python or of an installed package, and not the user's own."""
     real = os.path.realpath(path)
-    return real.startswith(_STANDARD) or _INSTALLED.search(real) is not None
+    if real.startswith(_STANDARD) or _INSTALLED.search(real) is not None:
+        return True
+    folder = os.path.dirname(real)
+    if os.path.basename(real).startswith("__init__."):
+        folder = os.path.dirname(folder)
+    return _is_install_target(folder)
+
+
+@functools.lru_cache(maxsize=None)
+def _is_install_target(folder: str) -> bool:
+    """Whether an installer has put packages there (``pip install --target``)."""
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def _source(path: str) -> bytes:

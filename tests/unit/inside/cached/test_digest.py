@@ -151,6 +151,15 @@ def test_packages_count_by_their_version() -> None:
     assert not digester.code
 
 
+def test_a_folder_that_packages_were_installed_into_holds_no_code_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "thing-1.2.dist-info").mkdir()
+    (tmp_path / "thing").mkdir()
+    made = module("thing", "__version__ = '1.2'\ndef f(x):\n    return x\n", str(tmp_path / "thing/__init__.py"))
+    digester = Digester()
+    digester.digest(made.f, "it")
+    assert (digester.packages, digester.code) == ({"thing": "1.2"}, {})
+
+
 def test_random_functions_are_named() -> None:
     text = "import numpy as np\nimport random\ndef noise(x):\n    return x + {}\n"
     drawn = {
