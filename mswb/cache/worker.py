@@ -13,6 +13,7 @@ from typing import BinaryIO
 import msgspec
 
 from mswb.cache.check import Checked, Options, Watch, checker
+from mswb.findings import MswbError
 
 REPORT_S = 0.2
 
@@ -50,6 +51,8 @@ def _answer(task: Task, target: BinaryIO) -> Answer:
         return Answer(checked=check(task.path, task.options, Watch(report=_reporter(target))))
     except OSError as problem:
         return Answer(problem=problem.strerror or str(problem))
+    except MswbError as problem:
+        return Answer(problem=problem.finding.title)
     except MemoryError:
         return Answer(problem="it asks for more memory than there is")
     except Exception as problem:  # a defect of ours: told as one, and the other files are checked

@@ -115,6 +115,5 @@ def test_faults_beyond_the_told_ones_are_counted() -> None:
 
 def test_the_real_worker_starts_and_answers(tmp_path: Path) -> None:
     ((_, entry, _),) = verify([Entry(str(tmp_path / "none.mindrecord"), "tfrecord")])
-    assert [(one.code, one.values["reason"]) for one in entry.findings] == [
-        ("cache-unreadable", "No such file or directory")
-    ]
+    (found,) = entry.findings
+    assert found.code == "cache-unreadable" and "no such file" in found.values["reason"].lower()
