@@ -179,3 +179,67 @@ def test_a_crash_shows_its_stack(folder: Path) -> None:
     done = run(folder, "crash.py", env=environment(folder, PYTHONFAULTHANDLER="1", **RANK))
     assert done.returncode == -signal.SIGSEGV
     assert "Segmentation fault" in done.stderr and 'crash.py", line 3 in dies' in done.stderr
+
+
+# What a training can import
+
+
+def test_mswb_cache_can_be_imported_without_an_installation_and_nothing_else(folder: Path) -> None:
+    text = (
+        "import sys, mswb.cache, mswb.inside.probe\n"
+        "print(sorted(name for name in sys.modules if name.startswith('mswb')))\n"
+        "for name in ('mswb.launch', 'mswb.cache.check', 'mswb.nothing'):\n"
+        "    try:\n        __import__(name)\n    except ImportError as problem:\n        print(problem)\n"
+    )
+    done = run(folder, "-S", "-c", BOOTED + text, env=environment(folder))
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "['mswb', 'mswb.cache', 'mswb.inside', 'mswb.inside.probe']",
+        "No module named 'mswb.launch'",
+        "No module named 'mswb.cache.check'",
+        "No module named 'mswb.nothing'",
+    ]
+
+
+BOOTED = "import sitecustomize\n"
+"""With -S the tests' own installation of mswb is not on the path, and sitecustomize is imported by hand."""
+
+
+def test_an_installation_comes_first(folder: Path) -> None:
+    (folder / "mswb").mkdir()
+    (folder / "mswb" / "__init__.py").write_text("WHO = 'installed'")
+    done = run(folder, "-S", "-c", BOOTED + "import mswb; print(mswb.WHO)", env=environment(folder))
+    assert (done.stdout, done.stderr) == ("installed\n", "")
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_datasets_get_a_method_when_they_are_imported(folder: Path, broken: bool) -> None:
+    engine = folder / "mindspore" / "dataset" / "engine"
+    engine.mkdir(parents=True)
+    for path in (engine, engine.parent, engine.parent.parent):
+        (path / "__init__.py").write_text("")
+    text = "pass" if broken else "class Dataset:\n    def __init__(self, cache=None):\n        self.cache = cache\n"
+    (engine / "datasets.py").write_text(text)
+    script = BOOTED + (
+        "import copy, inspect, sys\n"
+        "assert not any(name.startswith('mswb.inside.cached') for name in sys.modules)\n"
+        "from mindspore.dataset.engine import datasets\n"
+        "if hasattr(datasets, 'Dataset'):\n"
+        "    plain, native = datasets.Dataset(), datasets.Dataset(cache={'a': 1})\n"
+        "    print(bool(plain.cache), bool(native.cache), list(native.cache.keys()), callable(plain.cache))\n"
+        "    print(copy.deepcopy(native).__dict__, copy.copy(plain).__dict__)\n"
+        "    plain.cache = native.cache\n"
+        "    print(plain.__dict__, 'class Dataset' in inspect.getsource(datasets))\n"
+        "    try:\n        plain.cache(cache_size=3)\n    except TypeError as problem:\n        print(problem)\n"
+    )
+    done = run(folder, "-S", "-c", script, env=environment(folder))
+    if broken:
+        assert done.stderr.startswith("mswb: no method cache on datasets: AttributeError") and done.returncode == 0
+        return
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "False True ['a'] True",
+        "{'cache': {'a': 1}} {'cache': None}",
+        "{'cache': {'a': 1}} True",
+        "cache() needs a name: dataset.cache(cache_size=1024, name='train')",
+    ]
