@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mswb.cache.crc import extend, mask, masked_array, masked_lengths, unmask, value
-from mswb.cache.data.tfrecord.records import HALF, NOTHING, SLACK, Records, of_buffer, of_ends
+from mswb.cache.crc import crcs_of_rows, mask, masked_array, masked_lengths, unmasked_array, value
+from mswb.cache.data.tfrecord.records import HALF, NOTHING, SLACK, Records, of_buffer, of_ends, of_pieces
 from mswb.cache.data.tfrecord.resync import FOOTER, HEADER, Budget, data_fits, is_nul, next_frame
 from mswb.cache.data.tfrecord.source import Source, Window
 
@@ -160,37 +160,36 @@ class _Walk:
     def _long_ones(self) -> tuple[Frames | None, bool]:
         """Up to :data:`_TOGETHER` long records, and whether this way of reading ends with them.
 
-        The CRC is taken of all that was read, since it follows from that of the data alone: nothing is cut out.
+        Each is read with the header of the next, and the CRC is taken of all of it: nothing has to be cut out for that,
+        since the CRC of data that is followed by something follows from that of the data (see :func:`_fitting`).
         """
-        read, unpack = self._source.read, _BETWEEN.unpack
+        read, unpack = self._source.read, _LENGTH.unpack_from
         pieces: list[bytes] = []
         lengths: list[int] = []
         crcs: list[int] = []
         head = read(self._offset, HEADER)
         length = _length(head) if _is_header(head) else 0
-        at, ended = self._offset + HEADER, False
-        while len(lengths) < _TOGETHER and not ended:
-            data = read(at, length + BESIDE) if LONG <= length <= BUFFER else b""
-            behind = data[length:]
-            ended = len(behind) < BESIDE
-            if ended:
+        at = self._offset + HEADER
+        while LONG <= length <= BUFFER and len(lengths) < _TOGETHER:
+            data = read(at, length + BESIDE)
+            if len(data) < length + BESIDE:
                 break
-            stored, following, crc = unpack(behind)
-            ended = value(data) != extend(unmask(stored), behind) or mask(value(behind[FOOTER : FOOTER + 8])) != crc
-            if ended:
-                break
+            crcs.append(value(data))
+            pieces += (data[:HALF], NOTHING, data[length - HALF :])
             lengths.append(length)
-            crcs.append(stored)
-            pieces += (data[:HALF], data[length - HALF : length], NOTHING)
             at += length + BESIDE
-            length = following
+            (length,) = unpack(data, len(data) - HEADER)
         if not lengths:
             return None, True
-        sizes = np.array(lengths, np.int64)
+        raw, behind = of_pieces(pieces)
+        count = _fitting(np.array(crcs, np.uint32), behind)
+        if not count:
+            return None, True
+        sizes = np.array(lengths[:count], np.int64)
         offsets = self._offset + np.cumsum(sizes + BESIDE) - (sizes + BESIDE)
-        damaged = np.zeros(len(sizes), np.bool_)
-        stored_crcs = np.array(crcs, np.uint32)
-        return Frames(offsets, sizes, stored_crcs, damaged, self._record, of_ends(pieces, sizes), False), ended
+        stored = behind[:count, :FOOTER].copy().view("<u4").ravel()
+        damaged = np.zeros(count, np.bool_)
+        return Frames(offsets, sizes, stored, damaged, self._record, of_ends(raw, sizes), False), count < _TOGETHER
 
     def _is_short(self) -> bool:
         """Whether a frame begins here that the buffer can hold, if all of it is read."""
@@ -343,7 +342,7 @@ def _crcs(view: memoryview, starts: NDArray[np.int64], lengths: NDArray[np.int64
 
 def _hop(view: memoryview, end: int) -> tuple[list[int], int]:
     """Where each frame begins that ends by ``end``, as the lengths say, and where the next one would begin."""
-    unpack = struct.Struct("<Q").unpack_from
+    unpack = _LENGTH.unpack_from
     places: list[int] = []
     add = places.append
     at, last = 0, end - BESIDE
@@ -355,12 +354,29 @@ def _hop(view: memoryview, end: int) -> tuple[list[int], int]:
     return places, at
 
 
-_BETWEEN = struct.Struct("<IQI")
-"""From the data of one record to that of the next: a CRC, a length, and the CRC of that."""
+def _fitting(crcs: NDArray[np.uint32], behind: NDArray[np.uint8]) -> int:
+    """How many records, from the first on, have their CRC and are followed by a good header.
+
+    A CRC goes on over further bytes as if it had begun there with its value XORed into the first four of them.
+
+    Args:
+        crcs: of the data and the :data:`BESIDE` bytes behind it.
+        behind: these bytes: the masked CRC of the data, and the header of the next record.
+    """
+    rows = behind.copy()
+    words = rows.view("<u4")
+    following = masked_array(crcs_of_rows(rows[:, FOOTER : FOOTER + 8].copy().view("<u2")))
+    good = following == words[:, 3]
+    words[:, 0] ^= unmasked_array(words[:, 0])
+    good &= crcs_of_rows(rows.view("<u2")) == crcs
+    return len(good) if good.all() else int(good.argmin())
+
+
+_LENGTH = struct.Struct("<Q")
 
 
 def _length(data: bytes | memoryview, at: int = 0) -> int:
-    return int(struct.unpack_from("<Q", data, at)[0])
+    return int(_LENGTH.unpack_from(data, at)[0])
 
 
 def _is_header(data: bytes | memoryview, at: int = 0) -> bool:

@@ -31,7 +31,7 @@ _HEADS = 16
 """Different heads that are tried at one step."""
 _LONGEST = 5
 """Bytes of a length that are read; more would be 2**35 and beyond."""
-_BYTES, _FLOATS, _INTEGERS = (number << 3 | 2 for number in KINDS)
+_KINDS = _BYTES, _FLOATS, _INTEGERS = tuple(number << 3 | 2 for number in KINDS)
 _ENTRY, _NAME, _VALUE, _ITEM = 0x0A, 0x0A, 0x12, 0x0A
 _NEVER = 1 << 48
 """Stands for a length that can't be read: nothing is so long."""
@@ -69,6 +69,7 @@ class _Head:
         bytes: all of them, filled up to whole words.
         mask: the bits of them that are alike in records built alike: all, but of a length only whether it goes on.
         lengths: place and width of each length in it: of the entry, the feature and, unless that is empty, the list.
+        item: the same of the only item of the list; None where it has none or several.
         kind: the tag of the list, 0 without one.
         hash: of name and kind.
     """
@@ -77,6 +78,7 @@ class _Head:
     bytes: NDArray[np.uint8]
     mask: NDArray[np.uint8]
     lengths: tuple[tuple[int, int], ...]
+    item: tuple[int, int] | None
     kind: int
     hash: np.uint64
 
@@ -110,32 +112,54 @@ def _head(data: bytes) -> _Head | None:
     at = 0
     mask = bytearray()
     lengths: list[tuple[int, int]] = []
-    kind = 0
-    name = b""
-    for tag in (_ENTRY, _NAME, _VALUE, None):
-        if len(data) < at + 2 or (tag is not None and data[at] != tag):
-            return None
-        width = next((width for width in range(1, _LONGEST + 1) if not data[at + width : at + width + 1] >= b"\x80"), 0)
-        if not width:
+    for tag in (_ENTRY, _NAME, _VALUE):
+        width = _width(data, at + 1)
+        if not width or data[at] != tag:
             return None
         mask += b"\xff" + b"\x80" * width
-        place, at = at + 1, at + 1 + width
-        if tag == _NAME and len(lengths) == 1 and not name:
-            name = data[at : at + data[place]]
-            mask[place] = 0xFF
-            mask += b"\xff" * len(name)
-            at += len(name)
-            if width > 1 or at >= len(data):
-                return None
+        at += 1 + width
+        if tag != _NAME or not lengths:
+            lengths.append((at - width, width))
             continue
-        lengths.append((place, width))
-        if tag == _VALUE and data[place:at] == b"\0":
-            mask[place] = 0xFF
-            break
-        if tag is None and data[place - 1] not in (_BYTES, _FLOATS, _INTEGERS):
+        size = data[at - 1]
+        name = data[at : at + size]
+        if width > 1 or len(name) < size:
             return None
-        kind = data[place - 1] if tag is None else 0
-    return _Head(at, _words(data[:at]), _words(bytes(mask)), tuple(lengths), kind, _hash(name, kind))
+        mask[-1] = 0xFF
+        mask += b"\xff" * size
+        at += size
+    kind, item = 0, None
+    if data[at - 1] or lengths[-1][1] > 1:
+        width = _width(data, at + 1)
+        if not width or data[at] not in _KINDS:
+            return None
+        kind = data[at]
+        end = _number(data, at + 1, width) + at + 1 + width
+        mask += b"\xff" + b"\x80" * width
+        at += 1 + width
+        lengths.append((at - width, width))
+        width = _width(data, at + 1)
+        if width and data[at] == _ITEM and at + 1 + width + _number(data, at + 1, width) == end:
+            item = (at + 1, width)
+            mask += b"\xff" + b"\x80" * width
+            at += 1 + width
+    else:
+        mask[-1] = 0xFF
+    return _Head(at, _words(data[:at]), _words(bytes(mask)), tuple(lengths), item, kind, _hash(name, kind))
+
+
+def _width(data: bytes, at: int) -> int:
+    """Bytes of the length at ``at``; 0 where it does not end in time."""
+    for width in range(1, _LONGEST + 1):
+        if at + width > len(data):
+            return 0
+        if data[at + width - 1] < 0x80:
+            return width
+    return 0
+
+
+def _number(data: bytes, at: int, width: int) -> int:
+    return sum((data[at + index] & 0x7F) << 7 * index for index in range(width))
 
 
 def _words(data: bytes) -> NDArray[np.uint8]:
@@ -160,23 +184,33 @@ def _like(records: Records, at: Ints, end: Ints, head: _Head) -> tuple[Bools, In
     good = (stop <= end) & (records.index(at + (size - 1)) - records.index(at) == size - 1)
     for place, length in inner[1:]:
         good &= at + place + length == stop
-    if head.kind:
+    if head.item is not None:
+        alike &= at + size + _decoded(heads, *head.item) == stop
+        good &= _value(records, at + size, stop, head.kind)
+    elif head.kind:
         good &= (at + size == stop) | _values(records, at + size, stop, head.kind)
     return alike, stop, good
+
+
+def _value(records: Records, at: Ints, end: Ints, kind: int) -> Bools:
+    """Whether each list's only item is of its kind."""
+    if kind == _FLOATS:
+        return np.asarray((end - at) & 3 == 0)
+    good = np.ones(len(at), np.bool_)
+    if kind == _INTEGERS:
+        good = (end == at) | (records.take(end - 1) < 0x80)
+        long = np.flatnonzero(good & (end - at >= ENDLESS))
+        if len(long):
+            good[long] = records.some(long).integers(at[long], end[long])
+    return good
 
 
 def _values(records: Records, at: Ints, end: Ints, kind: int) -> Bools:
     """Whether each list holds what its kind says."""
     value, stop, good = _open(records, at, end, _ITEM)
     last = stop == end
-    if kind == _FLOATS:
-        return np.asarray(good & last & ((stop - value) & 3 == 0))
-    if kind == _INTEGERS:
-        good &= last & ((stop == value) | (records.take(stop - 1) < 0x80))
-        long = np.flatnonzero(good & (stop - value >= ENDLESS))
-        if len(long):
-            good[long] = records.some(long).integers(value[long], stop[long])
-        return good
+    good &= last | (kind == _BYTES)
+    good[last] &= _value(records.some(last), value[last], stop[last], kind)
     rest = np.flatnonzero(good & ~last)
     for _ in range(MAX_VALUES):
         if not len(rest):

@@ -20,7 +20,9 @@ HALF = 256
 """Bytes of a long record that are kept of either end."""
 NOTHING = b"\xff"
 """What is read where a record's bytes were not kept: no tag, and no number that ends."""
-ROW = 2 * HALF + len(NOTHING)
+BEHIND = 16
+"""Bytes behind a record's data that come along: its CRC and the next header."""
+ROW = 2 * HALF + len(NOTHING) + BEHIND
 SLACK = 256
 """Bytes that a buffer has behind the last record, so that a look at the next few bytes needs no care."""
 ENDLESS = 10
@@ -93,20 +95,19 @@ class Records:
 
 
 class Ends(Records):
-    """Both ends of long records, a row each. Positions are those in the record, plus the beginning of its row."""
+    """Both ends of long records, a row each: beginning, :data:`NOTHING`, end. Positions are those in the record, plus the beginning of its row."""
 
     def __init__(self, buffer: Buffer, starts: Ints, ends: Ints) -> None:
         super().__init__(buffer, starts, ends)
-        self._head = starts + HALF
         self._tail = ends - HALF
-        self._nothing = starts + 2 * HALF
-        self._hole = ends - self._nothing
+        self._nothing = starts + HALF
+        self._hole = self._tail - self._nothing - 1
 
     def some(self, which: NDArray[Any]) -> Ends:
         return Ends(self.buffer, self.starts[which], self.ends[which])
 
     def index(self, at: Ints) -> Ints:
-        return np.where(at < self._head, at, np.where(at >= self._tail, at - self._hole, self._nothing))
+        return np.where(at >= self._tail, at - self._hole, np.minimum(at, self._nothing))
 
     def integers(self, start: Ints, end: Ints) -> Bools:
         first, last = self.index(start), self.index(end - 1) + 1
@@ -118,7 +119,7 @@ class Ends(Records):
 
     def bytes(self, at: int, size: int) -> bytes:
         first = int(self.some(np.arange(1)).index(np.array([at]))[0])
-        edge = HALF - first % ROW if first % ROW < HALF else ROW - first % ROW
+        edge = HALF - first % ROW if first % ROW < HALF else ROW - BEHIND - first % ROW
         return super().bytes(first, min(size, edge))
 
 
@@ -127,8 +128,17 @@ def of_buffer(data: memoryview | bytes, starts: Ints, ends: Ints) -> Records:
     return Records(Buffer(np.frombuffer(data, np.uint8)), starts, ends)
 
 
-def of_ends(pieces: list[bytes], lengths: Ints) -> Ends:
-    """Records longer than two halves, by ``HALF`` bytes of their beginnings and ends and :data:`NOTHING`, in turn."""
+def of_pieces(pieces: list[bytes]) -> tuple[Bytes, Bytes]:
+    """Rows of long records, and what is behind the data of each.
+
+    Args:
+        pieces: of each record :data:`HALF` bytes of its beginning, :data:`NOTHING`, and the end with what is behind.
+    """
     raw = np.frombuffer(b"".join([*pieces, bytes(SLACK)]), np.uint8)
+    return raw, raw[:-SLACK].reshape(-1, ROW)[:, -BEHIND:]
+
+
+def of_ends(raw: Bytes, lengths: Ints) -> Ends:
+    """The records, each longer than two halves, whose rows are at the beginning of ``raw``."""
     starts = np.arange(len(lengths), dtype=np.int64) * ROW
     return Ends(Buffer(raw), starts, starts + lengths)

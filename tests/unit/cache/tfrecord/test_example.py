@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mswb.cache.data.tfrecord.example import Columns, NotAnExample, columns
 from mswb.cache.data.tfrecord.lockstep import signatures
-from mswb.cache.data.tfrecord.records import HALF, NOTHING, SLACK, of_buffer, of_ends
+from mswb.cache.data.tfrecord.records import BEHIND, HALF, NOTHING, SLACK, of_buffer, of_ends, of_pieces
 from tests.unit.cache.tfrecord.files import Value, example, feature, field, varint
 
 _VALUES = st.one_of(
@@ -77,8 +77,8 @@ def ours(data: bytes) -> Columns | None:
 def in_lockstep(records: list[bytes], ends: bool = False) -> list[int]:
     sizes = np.array([len(record) for record in records], np.int64)
     if ends:
-        pieces = [piece for record in records for piece in (record[:HALF], record[-HALF:], NOTHING)]
-        return [int(value) for value in signatures(of_ends(pieces, sizes))]
+        pieces = [part for record in records for part in (record[:HALF], NOTHING, record[-HALF:] + bytes(BEHIND))]
+        return [int(value) for value in signatures(of_ends(of_pieces(pieces)[0], sizes))]
     stops = np.cumsum(sizes)
     return [int(value) for value in signatures(of_buffer(b"".join(records) + bytes(SLACK), stops - sizes, stops))]
 
