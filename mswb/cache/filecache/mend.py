@@ -23,6 +23,7 @@ from mswb.cache.filecache.walk import Fallback, Shard, open_shards, records
 from mswb.cache.repair import Repair
 from mswb.cache.trash import Refused, put_in_place
 from mswb.files.safety import printable
+from mswb.findings import language
 from mswb.inside.store.layout import (
     RECORD_HEADER,
     ROW,
@@ -46,38 +47,68 @@ _NOT_MENDED = frozenset({"stale-source", "stale-code", "count-mismatch", "versio
 """Statuses that no repair changes: the cache must be made again, or used elsewhere."""
 _WHY = "mswb cache repair"
 
+WORDS = {
+    "en": {
+        "keeps": "keeps {kept} of {all} samples",
+        "lost": "; {lost} damaged left out",
+        "trash": "; the old folder goes to the trash",
+        "to": "; written to {out}",
+        "written": "{path}: a process is writing it; stop that first",
+        "taken": "{out}: there is something already",
+        "sound": "{path}: nothing is wrong with it",
+        "stays": "{path}: nothing that a repair could change ({codes})",
+        "hopeless": "{path}: no sample in it is whole; mswb cache clean --path {path}",
+        "link": "{path}: it is a link; name the folder itself",
+    },
+    "zh": {
+        "keeps": "保留 {all} 个样本中的 {kept} 个",
+        "lost": "；{lost} 个已损坏的不保留",
+        "trash": "；旧文件夹移入回收区",
+        "to": "；写入 {out}",
+        "written": "{path}：有进程正在写入；请先停止该进程",
+        "taken": "{out}：该位置已存在内容",
+        "sound": "{path}：没有问题",
+        "stays": "{path}：没有修复可以改变的内容（{codes}）",
+        "hopeless": "{path}：没有完好的样本；mswb cache clean --path {path}",
+        "link": "{path}：这是一个链接；请指定文件夹本身",
+    },
+}
+
 
 def plan_repair(path: str, checked: Checked, out: str | None) -> Repair:
     """How a cache is mended, a :data:`mswb.cache.repair.Repairer`; with ``out`` the old folder stays as it is."""
     path = os.path.abspath(path)
+    words = WORDS[language()]
+    values = {"path": printable(path), "out": printable(out or "")}
     refusal = _refusal(path, checked, out)
     if refusal:
-        return Repair(Plan((), (refusal,)))
+        codes = ", ".join(sorted({fault.code for fault in checked.faults}))
+        return Repair(Plan((), (words[refusal].format(codes=codes, **values),)))
     kept, all_ = checked.intact_records or 0, checked.records or 0
-    detail = f"keeps {kept} of {all_} samples" + ("" if kept == all_ else f"; {all_ - kept} damaged ones are left out")
+    detail = words["keeps"].format(kept=kept, all=all_)
+    if kept != all_:
+        detail += words["lost"].format(lost=all_ - kept)
+    identity = path_identity(path)
     if out is None:
-        action = Action(REBUILD, path, path_identity(path), 0, f"{detail}; the old folder goes to the trash")
+        action = Action(REBUILD, path, identity, 0, detail + words["trash"])
         return Repair(Plan((action,)), {REBUILD: _rebuild})
-    action = Action(REBUILD_TO, path, path_identity(path), 0, f"{detail}; written to {out}")
+    action = Action(REBUILD_TO, path, identity, 0, detail + words["to"].format(**values))
     return Repair(Plan((action,)), {REBUILD_TO: lambda one: _rebuild_to(one, out)})
 
 
 def _refusal(path: str, checked: Checked, out: str | None) -> str:
-    shown = printable(path)
+    """Why nothing is planned, as a key of :data:`WORDS`; "" when something can be done."""
     if checked.status == "building" or is_written(path):
-        return f"{shown}: a process is writing it; stop that first"
-    if out is not None:
-        return f"{printable(out)}: there is something already" if os.path.lexists(out) else ""
-    if not any(_is_mended(path, fault) for fault in checked.faults):
-        wrong = ", ".join(sorted({fault.code for fault in checked.faults}))
-        return (
-            f"{shown}: nothing that a repair could change ({wrong})" if wrong else f"{shown}: nothing is wrong with it"
-        )
+        return "written"
+    if out is not None and os.path.lexists(out):
+        return "taken"
+    if not checked.faults:
+        return "sound"
+    if out is None and not any(_is_mended(path, fault) for fault in checked.faults):
+        return "stays"
     if not checked.intact_records:
-        return f"{shown}: no sample in it is whole; mswb cache clean --path {shown}"
-    if os.path.islink(path):
-        return f"{shown}: it is a link; name the folder itself"
-    return ""
+        return "hopeless"
+    return "link" if os.path.islink(path) else ""
 
 
 def _is_mended(path: str, fault: Fault) -> bool:

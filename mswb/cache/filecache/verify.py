@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,8 @@ def check_cache(path: str, options: Options, watch: Watch) -> Checked:
         _status(faults, written),
         tally.records,
         tally.intact,
-        tuple(faults[:MAX_FAULTS]),
+        # What is advised is about the cache, whichever of its files is damaged.
+        tuple(replace(fault, values={"path": path, **fault.values}) for fault in faults[:MAX_FAULTS]),
         tally.unlisted + len(faults),
         _detail(tally, manifest),
         _more(tally, manifest),

@@ -143,7 +143,9 @@ class StoreWriter:
         self._memory[start : start + RECORD_HEADER] = pack_record_header(sample_id, length, digest, self._seed)
         self._fill += size
         self._rows.append((offset, length, sample_id, digest))
-        if len(self._rows) >= self._sync_records or offset + size - self._synced >= self._sync_bytes:
+        end = offset + size
+        is_due = len(self._rows) >= self._sync_records or end - self._synced >= self._sync_bytes
+        if is_due or end >= self._shard_bytes:
             self.sync()
             if self._synced >= self._shard_bytes or self._count >= MAX_ROWS:
                 self.seal()

@@ -235,7 +235,11 @@ def test_counts_are_compared_with_the_source_and_with_what_a_person_says(tmp_pat
     folder = make(tmp_path, 20)
     assert examined(folder, records=20).status == "ok"
     found = examined(folder, records=25)
-    assert found.status == "count-mismatch" and found.faults[0].values == {"expected": 25, "records": 20}
+    assert found.status == "count-mismatch" and found.faults[0].values == {
+        "expected": 25,
+        "records": 20,
+        "path": folder,
+    }
     for kind in ("shard", "idx"):
         os.unlink(f"{folder}/0002.{kind}")
     found = examined(folder)
