@@ -66,11 +66,13 @@ def clean(
     """
     from mswb.cache.clean import Selection
     from mswb.cache.locate import cache_root
+    from mswb.cli.cache_verify import progress
     from mswb.flows.cache_clean import prepare
 
     words = WORDS[language()]
     wanted = Selection(path, dataset, size, everything, system)
-    ready = prepare(wanted, os.environ, for_good=purge)
+    with progress(form) as told:
+        ready = prepare(wanted, os.environ, for_good=purge, told=told)
     if form == "text":
         state = wanted.by_state and not system
         show_plan(ready.plan, words["state"].format(root=cache_root(os.environ)) if state else words["clean"])
