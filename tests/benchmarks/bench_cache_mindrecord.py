@@ -20,7 +20,7 @@ from mswb.cache.data.mindrecord.verify import check
 from mswb.cache.data.mindrecord.writer import DataWriter
 from tests.benchmarks.common import Context, Row, bench, in_turn, seconds
 
-SCHEMA = Schema({"data": Column("bytes"), "file": Column("string"), "label": Column("int32")}, ("data",))
+SCHEMA = Schema({"data": Column("bytes"), "file": Column("string"), "label": Column("int32")}, ("data",), "")
 MEMORY_MIB = 200
 
 
@@ -50,7 +50,7 @@ def memory(path: str) -> None:
 
 def _write(path: Path, rows: int, size: int) -> None:
     index = (IndexField("file", 0), IndexField("label", 0))
-    header = Header(1 << 24, 1 << 25, (SCHEMA,), (path.name,), 0, "3.0", (), index, None)
+    header = Header(1 << 24, 1 << 25, (SCHEMA,), (path.name,), 0, "3.0", (), index, None, 0)
     blob = os.urandom(size)
     with path.open("w+b") as file:
         writer = DataWriter(file.fileno(), header)

@@ -51,7 +51,7 @@ class Schema(msgspec.Struct, frozen=True):
 
     schema: dict[str, Column]
     blob_fields: tuple[str, ...]
-    desc: str = ""
+    desc: str
 
 
 class RowGroup(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ class Header(msgspec.Struct, frozen=True):
     page: tuple[Page, ...] | None
     index_fields: tuple[IndexField, ...] | None
     statistics: Any
-    compression_size: int = 0
+    compression_size: int
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -257,6 +257,7 @@ def _short(start: bytes, length: int, size: int) -> Broken:
 
 def _decoded(body: bytes) -> Header:
     try:
+        body.decode("utf-8")  # names that are not known are not looked at below
         version = msgspec.json.decode(body, type=_Version).version
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise Broken("corrupted", f"the header is no JSON: {problem}") from None

@@ -124,7 +124,7 @@ class Index:
         return [row[1] for row in self._connection.execute("PRAGMA table_info(INDEXES)").fetchmany(4000)]
 
     def problem(self) -> str:
-        """What SQLite itself finds wrong: in the file's structure, or between a table and its keys; empty if nothing."""
+        """What SQLite finds wrong: in the file's structure, or between a table and its keys; empty if nothing."""
         (answer,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
         return "" if answer == "ok" else str(answer).replace("\n", " ")
 

@@ -156,6 +156,7 @@ def _header(path: str, found: Survey, schema: Schema, indexed: Sequence[IndexFie
         page=(),
         index_fields=tuple(indexed) or None,
         statistics=None,
+        compression_size=0,
     )
 
 

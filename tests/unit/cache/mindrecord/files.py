@@ -139,8 +139,8 @@ def rename(data: str, index: str) -> Damage:
 
 def other_index(path: Path) -> None:
     """An index of other columns and 30 rows, with this file's name in it."""
-    schema = Schema({"id": Kind("int32"), "data": Kind("bytes")}, ("data",))
-    header = Header(16384, 32768, (schema,), (path.name,), 0, "3.0", (), (IndexField("id", 0),), None)
+    schema = Schema({"id": Kind("int32"), "data": Kind("bytes")}, ("data",), "other")
+    header = Header(16384, 32768, (schema,), (path.name,), 0, "3.0", (), (IndexField("id", 0),), None, 0)
     Path(f"{path}.db").unlink()
     rows = (((row, 1, 16 * row, 16 * row + 16, 0, 0, 58 * row, 58 * row + 58), (row,)) for row in range(30))
     write_index(f"{path}.db", path.name, header, rows)

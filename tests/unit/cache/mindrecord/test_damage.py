@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cache.mindrecord.files import DAMAGES, HEADLESS, edit_header, flip, good, look, overwrite, real, sql
+from tests.unit.cache.mindrecord.files import (
+    DAMAGES,
+    HEADLESS,
+    edit_header,
+    flip,
+    good,
+    look,
+    overwrite,
+    real,
+    replace,
+    sql,
+)
 
 INDEX_FAULTS = ("index-missing", "index-damaged", "index-foreign")
 
@@ -160,6 +171,22 @@ def test_headers_that_contradict_themselves(tmp_path: Path, change: object) -> N
     path = good(tmp_path)
     edit_header(change, path)  # type: ignore[arg-type]
     assert look(path).status in {"corrupted", "index-foreign", "truncated"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"desc"', b'"d\xe5sc"'[:6]),
+        (b'"desc"', b'"dasc"'),
+        (b'"compression_size"', b'"compression_sise"'),
+        (b'"statistics"', b'"statistixs"'),
+        (b'"index_fields"', b'"index_fieldz"'),
+    ],
+)
+def test_keys_that_mindspore_asks_for(tmp_path: Path, old: bytes, new: bytes) -> None:
+    path = good(tmp_path)
+    replace(old, new)(path)
+    assert look(path).status == "corrupted"
 
 
 def test_hostile_index_is_not_run(tmp_path: Path) -> None:
