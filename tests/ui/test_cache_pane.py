@@ -14,6 +14,7 @@ import pytest
 from textual.pilot import Pilot
 
 from mswb.cache import baseline, trashes
+from mswb.cache.worker import Answer
 from mswb.flows import cache_checks
 from mswb.flows.cache_checks import Step, checked_entry
 from mswb.ui.app import Workbench
@@ -141,7 +142,7 @@ class Slow:
                 self.cancelled += 1
                 return
         for index, entry in enumerate(entries):
-            yield index, checked_entry(entry, cache_checks.Answer(problem="it is gone")), None
+            yield index, checked_entry(entry, Answer(problem="it is gone")), None
 
 
 @pytest.fixture
@@ -171,7 +172,8 @@ async def test_two_verifications_at_once_and_x_stops_the_one_under_the_cursor(tm
         for name in (GOOD, BAD):
             on(pane, name)
             await pilot.press("V")
-            await until(pilot, lambda name=name: status(pane, name) == "running 43%")
+            await until(pilot, lambda: "running 43%" in map(str, pane.table.data.arrays["status"]))
+        await until(pilot, lambda: status(pane, GOOD) == status(pane, BAD) == "running 43%")
         assert len(pane.caches.running) == 2
         on(pane, GOOD)
         await pilot.press("V")  # it is verified already
@@ -208,7 +210,7 @@ async def test_clean_and_undo(tmp_path: Path, project: Path) -> None:
 async def test_a_baseline_is_of_what_is_whole(tmp_path: Path, project: Path) -> None:
     async with opened(tmp_path) as (app, _, pilot):
         said: list[str] = []
-        app.notify = lambda text, **_: said.append(text)  # type: ignore[method-assign, assignment]
+        app.notify = lambda text, **_: said.append(text)  # type: ignore[method-assign]
         await pilot.press("asterisk", "B")
         await until(pilot, lambda: said, 3000)
         assert said[-1] == "✓ baseline written for 1 files"
@@ -218,7 +220,7 @@ async def test_a_baseline_is_of_what_is_whole(tmp_path: Path, project: Path) -> 
 async def test_read_only_changes_nothing(tmp_path: Path, project: Path) -> None:
     async with opened(tmp_path, read_only=True) as (app, pane, pilot):
         said: list[str] = []
-        app.notify = lambda text, **_: said.append(text)  # type: ignore[method-assign, assignment]
+        app.notify = lambda text, **_: said.append(text)  # type: ignore[method-assign]
         await verified(pane, pilot)
         said.clear()
         on(pane, BAD)

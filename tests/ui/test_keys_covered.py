@@ -33,6 +33,7 @@ PLACES: dict[str, tuple[Place, ...]] = {
     "ask": (Place("form/ask"),),
     "cache": (Place("caches/verifying"), Place("caches/verified")),
     "cache_plan": (Place("caches/plan"),),
+    "cache_server": (Place("caches/server"),),
     "convert": (Place("inventory/convert"),),
     "convert_fix": (Place("convert/mend"),),
     "convert_form": (Place("convert/form", "#row-verify Choice"),),

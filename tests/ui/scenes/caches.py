@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
 from mswb.cache.check import Checked, Fault, findings_of
 from mswb.cache.entries import Entry, from_item
+from mswb.cache.server.answers import Cached
+from mswb.cache.server.manage import Session
+from mswb.cache.server.running import Server
 from mswb.files.items import Item
+from mswb.findings import make
 from mswb.flows.cache_checks import Step
+from mswb.flows.cache_served import Served
 from mswb.plan import Action, Outcome, Plan
+from mswb.signals import ProcessId
 from mswb.ui.panes.cache import state as caches
 from mswb.ui.panes.cache.plan_screen import PlanScreen
 from mswb.ui.panes.cache.rows import arrange
+from mswb.ui.panes.cache.server_screen import ServerScreen
 from mswb.ui.panes.cache.state import CacheState, Told, Work
 from mswb.ui.panes.inventory import state as states
 from mswb.ui.panes.inventory.state import Found, InventoryState
@@ -127,9 +135,32 @@ def seen(name: str, *faults: Fault, form: str = "tfrecord", keys: Sequence[str] 
     return Scene(play, pane="cache", **named)  # type: ignore[arg-type]
 
 
+SERVER = Server(ProcessId(4711, 99), os.getuid(), 50052, 16, "/data/spill", 4, 1, 0.8, "", NOW - 4000)
+SERVED = Served(
+    (SERVER, replace(SERVER, process=ProcessId(812, 7), uid=12_345, port=50053, spill=None)),
+    (
+        Session(1456416665, 50052, (Cached(1456416665, 780643093, 120, 40, 786_432, 0),), NOW - 3000),
+        Session(2003, 50052, (), NOW - 900),
+    ),
+    (
+        make(
+            "stale-session", values={"session": 2003, "port": 50052, "reason": "1 changed: data/a.tfrecord"}, lang="en"
+        ),
+    ),
+)
+
+
+def serving(found: Served) -> Scene:
+    """The servers over the pane."""
+
+    async def play(stage: Stage) -> None:
+        await stage.app.push_screen(ServerScreen(lambda screen: screen.show(found)))
+
+    return Scene(play, pane="cache")
+
+
 SCENES = {
     "listed": shows(CacheState(base=BASE)),
-    "numbers": shows(CacheState(base=BASE), *["greater_than_sign"] * 7),
     "one_place": shows(CacheState(base=BASE), "p", "p"),
     "verified": shows(verified()),
     "chinese": shows(verified(), config='lang = "zh"\n'),
@@ -139,15 +170,13 @@ SCENES = {
     "numbers_details": shows(CacheState(base=BASE), "j", "j", "j", "j", "d"),
     "findings": shows(verified(), "d", "n", "n", "enter"),
     "plan": planned(),
-    "plan_chinese": planned(config='lang = "zh"\n'),
     "plan_done": planned(*DONE),
     "plan_nothing": planned(plan=Plan((), ("left alone, in use: data/val.mindrecord: process 4711 (python)",))),
+    "server": serving(SERVED),
+    "no_server": serving(Served()),
     "bytes": seen("good.tfrecord", *FAULTS),
-    "bytes_second": seen("good.tfrecord", *FAULTS, keys=["n"]),
     "bytes_chinese": seen("good.tfrecord", *FAULTS, config='lang = "zh"\n'),
     "bytes_end": seen("good.tfrecord", *FAULTS, keys=["G"]),
-    "bytes_plain": seen("good.tfrecord", form="npy"),
     "bytes_gone": seen("missing.tfrecord", *FAULTS),
-    "read_only": shows(verified(), "F", options={"read_only": True}, toasts=True),
 }
 """Every state of the pane beyond the list."""

@@ -42,6 +42,8 @@ from mswb.ui.widgets.table.data import Column
 if TYPE_CHECKING:
     from textual.widget import Widget
 
+    from mswb.flows.cache_served import Served
+
 FEW = 2_000
 """So many entries are arranged at once; more of them in a thread."""
 TICK_S = 1.0
@@ -388,6 +390,22 @@ class CachePane(InventoryPane, inherit_bindings=False):
         """Record the checksums of the marked files, or of the one under the cursor."""
         if not self._refused():
             self.mending.baseline(self._marked())
+
+    def action_server(self) -> None:
+        """The dataset cache servers, their sessions and what these have cached."""
+        from mswb.ui.panes.cache.server_screen import ServerScreen
+
+        settings, tasks = self.context.settings, self.context.tasks
+
+        def look(screen: ServerScreen) -> None:
+            def ask(_: object) -> Served:
+                from mswb.flows.cache_served import served
+
+                return served(settings, os.environ)
+
+            tasks.start(word("server"), ask, screen.show, failed=screen.failed, group="cache-server")
+
+        self.app.push_screen(ServerScreen(look))
 
     def action_open(self) -> None:
         """Show the place of the finding under the cursor, or of the first one; without any what the list does."""
