@@ -133,3 +133,42 @@ def test_ranks_share_caches_and_a_later_run_sees_what_has_changed(workspace: Wor
     _, second, third = caches(workspace, "imagenet_train")
     after = listed(workspace)
     assert (after[str(second)]["status"], after[str(third)]["status"]) == ("stale-code", "ok")
+
+
+def test_pipelines_of_all_kinds(workspace: Workspace) -> None:
+    (workspace.folder / "work").mkdir()
+    done = subprocess.run(
+        [sys.executable, workspace.script("cached_cases.py"), "dataset/train", "work"],
+        cwd=workspace.folder,
+        env=workspace.env,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    labels = [0, 0, 0, 1, 1, 1]
+    refusals = {
+        "random operation": "CannotCache: RandomCrop draws at random",
+        "random inside": "CannotCache: RandomApply draws at random",
+        "random function": "CannotCache: cache 'refused': __main__:noisy calls numpy.random.rand",
+        "shuffle": "CannotCache: shuffle() gives another order in each epoch",
+        "batch of shuffled": "CannotCache: ImageFolderDataset is shuffled and its rows are then put together",
+        "unhashable": "Unhashable: the global 'TABLE', which __main__:looked_up uses, holds a _io.TextIOWrapper",
+    }
+    for name, beginning in refusals.items():
+        assert found.pop(name).startswith(beginning), name
+    assert found == {
+        "types": [["image", "label"], ["float32", "int32"], 6],
+        "shuffled": [labels, labels],
+        "same cache": [2, labels],
+        "mindrecord": [8, True, 4],
+        "generator": list(range(5)),
+        "sequence": list(range(12)),
+        "slices": list(range(5)),
+        "batched": [0, 0, 1] * 2,
+        "zipped": [0, 2],
+        "subset": [0, 1],
+        "workers": [True, 1],
+        "large": [[0, 2, 4, 6, 8, 10]] * 2,
+    }

@@ -7,11 +7,11 @@ import os
 import threading
 import time
 from dataclasses import replace
-from typing import Any, Dict, List, Optional, Sequence, Set
+from typing import Any, Dict, List, Optional, Set
 
-from ..store import Column, Manifest, StoreWriter, WriteFailed, write_manifest
+from ..store import Manifest, StoreWriter, WriteFailed, write_manifest
 from .lease import Lease
-from .rows import Row, fits, to_store
+from .rows import Layout, Row
 from .say import say
 
 SYNC_S = 2.0
@@ -25,8 +25,9 @@ class Filler:
         limit: bytes that the cache may take, ``used`` of which it has already.
     """
 
-    def __init__(self, folder: str, manifest: Manifest, lease: Lease, limit: int, used: int) -> None:
+    def __init__(self, folder: str, manifest: Manifest, layout: Layout, lease: Lease, limit: int, used: int) -> None:
         self.folder = folder
+        self.layout = layout
         self.manifest = manifest
         self.lease = lease
         self.full = False
@@ -48,10 +49,6 @@ class Filler:
         _ensure_at_exit()
 
     @property
-    def schema(self) -> Sequence[Column]:
-        return self.manifest.schema
-
-    @property
     def appended(self) -> int:
         """Samples that were taken."""
         return len(self._taken)
@@ -65,9 +62,9 @@ class Filler:
         with self._lock:
             if sample_id in self._taken:
                 return True
-            if self._closed or self.full or not fits(self.schema, row):
+            if self._closed or self.full or not self.layout.fits(row):
                 return False
-            values = to_store(self.schema, row)
+            values = self.layout.to_store(row)
             size = 192 + sum(value.nbytes if hasattr(value, "nbytes") else len(value) for value in values)
             if size > self._left:
                 self.full = True

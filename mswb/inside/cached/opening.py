@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..store import Column, InvalidCacheFile, Manifest, StoreReader, read_manifest
+from ..store import InvalidCacheFile, Manifest, StoreReader, read_manifest
 from . import key as keys
 from .files import LIST, Files, render, source_changes
 from .filesystem import mount_of
@@ -18,7 +18,7 @@ from .filler import Filler, filler_of
 from .handover import Handover
 from .lease import Lease, LeaseHeld, locks_work, take
 from .pipeline import CannotCache
-from .rows import Row, describe, fits, row_of, schema_of
+from .rows import Layout, Row, describe, layout_of, row_of
 from .say import say
 from .serve import Rest, Samples, Timed
 from .subject import Subject, default_names, width_of
@@ -207,17 +207,15 @@ class Opening:
         return True
 
     def _fill(self, manifest: Optional[Manifest], lease: Lease) -> Tuple[Optional[Filler], Manifest]:
-        known = manifest.schema if manifest is not None else ()
         if manifest is None:
             # Without a manifest nothing here counts: a writer that was killed before it had written one.
             self._remove_shards()
             probed = self._probe()
-            known = schema_of(self._names(probed), probed)
-            manifest = self._write_list(known)
+            manifest = self._write_list(layout_of(self._names(probed), probed))
         if not self.wishes.eager:
-            filler = Filler(self.folder, manifest, lease, self.wishes.limit, self._used())
+            filler = Filler(self.folder, manifest, _layout(manifest), lease, self.wishes.limit, self._used())
             return filler, manifest
-        filler = Filler(self.folder, manifest, lease, self.wishes.limit, self._used())
+        filler = Filler(self.folder, manifest, _layout(manifest), lease, self.wishes.limit, self._used())
         misfit = self._fill_now(filler)
         if misfit is not None:
             filler = self._begin_varied(filler, manifest, misfit)
@@ -256,7 +254,7 @@ class Opening:
     def _names(self, probed: Sequence[Row]) -> List[str]:
         return self.subject.columns or default_names(len(probed[0]))
 
-    def _write_list(self, schema: Sequence[Column]) -> Manifest:
+    def _write_list(self, layout: Layout) -> Manifest:
         listed = sum(map(len, self.files.values()))
         with open(os.path.join(self.folder, LIST), "wb") as file:
             file.write(render(self.files))
@@ -270,10 +268,11 @@ class Opening:
             "digest": self.parts["source"]["digest"],
             "strict": self.wishes.strict,
             "list": LIST,
+            "texts": layout.texts,
         }
         versions = self.parts["versions"]
         return Manifest(
-            self.wishes.name, self.key, self.parts, tuple(schema), self.subject.number, source, time.time(), versions
+            self.wishes.name, self.key, self.parts, layout.columns, self.subject.number, source, time.time(), versions
         )
 
     def _fill_now(self, filler: Filler) -> Optional[Row]:
@@ -291,7 +290,7 @@ class Opening:
                 if timed is None:
                     break
                 self.recorder.miss(timed[1])
-                if not fits(filler.schema, timed[0]):
+                if not filler.layout.fits(timed[0]):
                     return timed[0]
                 if not filler.put(number, timed[0]):
                     filler.close()
@@ -315,9 +314,10 @@ class Opening:
         filler.close()
         lease = take(self.folder, locks=locks_work(self.folder))
         self._remove_shards()
-        names = [column.name for column in manifest.schema]
-        manifest = replace(manifest, schema=schema_of(names, [misfit], varied=True))
-        return Filler(self.folder, manifest, lease, self.wishes.limit, 0)
+        layout = layout_of(filler.layout.names, [misfit], varied=True)
+        source = {**manifest.source, "texts": layout.texts}
+        manifest = replace(manifest, schema=layout.columns, source=source)
+        return Filler(self.folder, manifest, _layout(manifest), lease, self.wishes.limit, 0)
 
     def _remove_shards(self) -> None:
         """Called under the lease, before there is a manifest that readers go by, or where this process made it."""
@@ -331,12 +331,13 @@ class Opening:
         from mindspore import dataset as ds
 
         reader = self._reader()
-        names = [column.name for column in manifest.schema]
+        layout = _layout(manifest)
+        names = layout.names
         options = {"num_parallel_workers": 1, "python_multiprocessing": False, **self.subject.options}
         if self.subject.item is not None or manifest.num_samples == len(reader):
             count = manifest.num_samples if self.subject.number is None else self.subject.number
             item = self.subject.item or _gone
-            samples = Samples(reader, manifest.schema, item, count or 0, self.recorder, filler, None, self.probed)
+            samples = Samples(reader, layout, item, count or 0, self.recorder, filler, None, self.probed)
             if options["num_parallel_workers"] > 1 and options["python_multiprocessing"]:
                 self.recorder.share()
                 samples.handover = Handover(samples.keep) if filler is not None else None
@@ -349,10 +350,15 @@ class Opening:
             say(f"{self.wishes.name}: it does not fit (cache_size), and its sampler needs all: read from the source")
             return self.subject.uncached()
         have = len(reader)
-        samples = Samples(reader, manifest.schema, _gone, have, self.recorder)
+        samples = Samples(reader, _layout(manifest), _gone, have, self.recorder)
         say(f"{self.wishes.name}: {have} samples fit (cache_size); the rest is read from the source in every epoch")
         dataset = ds.GeneratorDataset(Rest(samples, self.subject.items, self.subject.shards), names, shuffle=False)
         return dataset.shuffle(max(2, MAX_SHUFFLED)) if self.subject.shuffled else dataset
+
+
+def _layout(manifest: Manifest) -> Layout:
+    texts = manifest.source.get("texts")
+    return Layout(manifest.schema, texts if isinstance(texts, dict) else {})
 
 
 def _gone(number: int) -> Any:

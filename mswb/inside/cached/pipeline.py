@@ -64,9 +64,9 @@ def analyse(dataset: Any, digester: Digester, deterministic: bool = False) -> Pi
     chain = list(_chain(dataset))
     leaf = chain[-1]
     moves = not leaf.children and all(type(node).__name__ in _ROW_WISE for node in chain[:-1])
-    bare = copy.deepcopy(dataset)
+    bare = _copied(dataset)
     bare_leaf = list(_chain(bare))[-1]
-    sampler, shuffled, shards = _move_sampler(bare_leaf) if moves else ({}, False, (1, 0))
+    sampler, shuffled, shards = _move_sampler(bare_leaf) if moves else ({"shuffle": False}, False, (1, 0))
     roots: List[str] = []
     nodes: List[Tuple[str, str]] = []
     for node in _all_nodes(bare):
@@ -93,10 +93,16 @@ def random_access(source: Any) -> bool:
 
 def rows(bare: Any, skip: int = 0) -> Generator[Any, None, None]:
     """The rows of a pipeline as tuples of numpy arrays, once."""
-    # A node may have one consumer only, so that each reading has its own copy.
-    dataset = copy.deepcopy(bare)
+    dataset = _copied(bare)
     dataset = dataset.skip(skip) if skip else dataset
     yield from dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)
+
+
+def _copied(dataset: Any) -> Any:
+    """A copy without consumers: a node may have only one, so that each reading has a pipeline of its own."""
+    made = copy.deepcopy(dataset)
+    made.parent = []
+    return made
 
 
 def _chain(dataset: Any) -> Iterator[Any]:

@@ -7,10 +7,10 @@ import threading
 import time
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
 
-from ..store import Column, StoreReader
+from ..store import StoreReader
 from .filler import Filler
 from .handover import Handover
-from .rows import Row, changed_dtype, from_store, row_of, size_of
+from .rows import Layout, Row, row_of, size_of
 from .times import Recorder, recorder_of
 
 REFRESH_S = 1.0
@@ -38,7 +38,7 @@ class Samples:
     def __init__(
         self,
         reader: StoreReader,
-        schema: Sequence[Column],
+        layout: Layout,
         source: Callable[[int], Any],
         count: int,
         recorder: Recorder,
@@ -47,7 +47,7 @@ class Samples:
         probed: Optional[Dict[int, Timed]] = None,
     ) -> None:
         self.reader = reader
-        self.schema = schema
+        self.layout = layout
         self.source = source
         self.count = count
         self.recorder = recorder
@@ -60,7 +60,7 @@ class Samples:
 
     def __getstate__(self) -> Dict[str, Any]:
         """For a spawned worker, which reads and does not write."""
-        kept = {name: getattr(self, name) for name in ("reader", "schema", "source", "count", "_pid")}
+        kept = {name: getattr(self, name) for name in ("reader", "layout", "source", "count", "_pid")}
         return {**kept, "folder": self.recorder.folder}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ class Samples:
                 values = self.reader.get(number)
             except KeyError:
                 return None
-        row = from_store(self.schema, values)
+        row = self.layout.from_store(values)
         self.recorder.hit(time.perf_counter() - begun, size_of(row))
         return row
 
@@ -138,7 +138,7 @@ class Samples:
             row, seconds = known
         else:
             begun = time.perf_counter()
-            row = row_of(self.source(number), len(self.schema))
+            row = row_of(self.source(number), len(self.layout))
             seconds = time.perf_counter() - begun
         self.recorder.miss(seconds)
         self.keep(number, row)
@@ -146,7 +146,7 @@ class Samples:
 
     def keep(self, number: int, row: Row) -> bool:
         """Give a sample that was read from the source to the cache; False when it does not take it."""
-        wrong = changed_dtype(self.schema, row)
+        wrong = self.layout.changed(row)
         if wrong:
             raise SchemaChanged(f"the source of the cache {self.reader.folder} gives other columns: {wrong}")
         if os.getpid() != self._pid:
@@ -200,7 +200,7 @@ class Rest:
             except StopIteration:
                 return
             if number % count == mine:
-                row = row_of(sample, len(self.samples.schema))
+                row = row_of(sample, len(self.samples.layout))
                 self.samples.recorder.miss(time.perf_counter() - begun)
                 yield row
             number += 1

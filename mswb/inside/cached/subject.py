@@ -54,7 +54,8 @@ def subject_of(
     if not is_dataset(source):
         return _python(source, digester, list(names or []), options)
     found = analyse(source, digester, deterministic)
-    merged = {**found.sampler, **options}
+    given = {"sampler", "num_shards"} & options.keys()
+    merged = {**{name: value for name, value in found.sampler.items() if not given or name != "sampler"}, **options}
     parts = {"pipeline": keys.order_of(found.nodes), "columns": None}
     if found.source is not None:
         inner, columns = found.source
@@ -85,6 +86,8 @@ def _python(source: Any, digester: Digester, names: List[str], options: Dict[str
     if hasattr(source, "__next__"):
         raise CannotCache("an iterator gives its samples only once: give the iterable, or the function that makes it")
     parts = {"attributes": digester.digest(source, "the source"), "columns": names or None}
+    if not numbered and "sampler" not in options:
+        options = {"shuffle": False, **options}  # as MindSpore reads an iterable
     shards = (options.get("num_shards") or 1, options.get("shard_id") or 0)
 
     def items(start: int) -> Generator[Any, None, None]:

@@ -103,7 +103,8 @@ def _elements(shape: Tuple[int, ...], item: int) -> int:
     total = item
     for size in shape:
         total *= size
-    if total > 1 << 62:
+    # A dimension of none makes any other one cost nothing, but an array can't have it all the same.
+    if total > 1 << 62 or max(shape, default=0) > 1 << 62:
         raise ValueError("a shape of %s" % (shape,))
     return total
 

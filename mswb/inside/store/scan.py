@@ -53,6 +53,11 @@ class Window:
         self._memory = memoryview(self._buffer)
         self._start = self._end = 0
 
+    @property
+    def block(self) -> int:
+        """Bytes that can be asked for at once."""
+        return len(self._buffer)
+
     def at(self, offset: int, length: int) -> memoryview:
         """``length`` bytes from ``offset``, fewer at the end of the file; valid until the next call.
 
@@ -129,7 +134,7 @@ def scan(descriptor: int, header: ShardHeader, start: int, end: int, block: int 
 def _record(
     window: Window, offset: int, size: int, sample_id: int, length: int, digest: int, digest_of: Any, hash_name: str
 ) -> Seen:
-    if size <= BLOCK and size <= len(window._buffer):
+    if size <= window.block:
         data = window.at(offset, size)
         if len(data) < size:
             return Seen(
@@ -150,9 +155,8 @@ def _record(
 
 def _streamed(window: Window, start: int, length: int, whole: int, hash_name: str) -> "tuple[int, bytes]":
     state, at = StreamHash(hash_name), start
-    step = len(window._buffer)
     while at < start + length:
-        piece = window.at(at, min(step, start + length - at))
+        piece = window.at(at, min(window.block, start + length - at))
         if not piece:
             break
         state.update(piece)

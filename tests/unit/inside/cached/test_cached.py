@@ -127,6 +127,7 @@ def test_a_sequence_is_read_once_and_then_has_numbers(root: Path) -> None:
     assert row[0].tolist() == [3] and row[1].item() == "d" and row[2].tobytes() == b"x\0x\0x\0"
     assert (stats(root)["hits"], stats(root)["misses"]) == (1, 5)
     assert len(dataset.source) == 5
+    assert dataset.options["shuffle"] is False, "MindSpore does not shuffle an iterable by itself"
 
 
 @pytest.mark.parametrize(("shards", "expected"), [((1, 0), [0, 1, 2, 3, 4]), ((2, 1), [1, 3])])
