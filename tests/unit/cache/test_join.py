@@ -61,6 +61,16 @@ def test_index_alone(pair: Path) -> None:
     assert (item.kind, item.status) == ("mindrecord-index", "orphan") and "good.mindrecord, which" in item.detail
 
 
+@pytest.mark.parametrize(("content", "status"), [(b"damaged" * 99, "corrupted"), (b"", "empty")])
+def test_data_file_that_only_its_index_tells(pair: Path, content: bytes, status: str) -> None:
+    (pair / "good.mindrecord").unlink()
+    (pair / "good.mindrecord.db").rename(pair / "train.db")
+    (pair / "train").write_bytes(content)
+    items = items_of(pair)
+    assert list(items) == ["train"]
+    assert (items["train"].kind, items["train"].status, items["train"].files) == ("mindrecord", status, 2)
+
+
 def test_compile_cache_in_any_folder(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     shutil.copytree(SAMPLES / "compile", folder)

@@ -51,6 +51,7 @@ def sniff_index(peek: Peek) -> Guess | None:
 
 def join(items: Sequence[Item], files: Mapping[str, FileFacts]) -> list[Item]:
     """Data file and index as one entry. ``files`` are all regular files of the folder, by path."""
+    items = [*items, *_by_index(items, files)]
     by_path = {item.path: item for item in items}
     absorbed: set[str] = set()
     result: list[Item] = []
@@ -61,6 +62,21 @@ def join(items: Sequence[Item], files: Mapping[str, FileFacts]) -> list[Item]:
         result.append(item)
     alone = [_alone(item, by_path) if item.kind == "mindrecord-index" else item for item in result]
     return [item for item in alone if item.path not in absorbed]
+
+
+def _by_index(items: Sequence[Item], files: Mapping[str, FileFacts]) -> list[Item]:
+    """Data files that nothing but the index beside them tells: they may have any name, and their header is damaged."""
+    known = {item.path for item in items}
+    indexes = (item.path for item in items if item.kind == "mindrecord-index")
+    paths = (path.removesuffix(".db") for path in indexes if path.endswith(".db"))
+    status, detail = "corrupted", "its header can't be read; the index beside it is one of a MindRecord"
+    return [
+        files[path].item(
+            Guess("mindrecord", detail, "the index beside it", status if files[path].size_bytes else "empty")
+        )
+        for path in paths
+        if path in files and path not in known
+    ]
 
 
 def _by_header(peek: Peek, start: bytes) -> Guess:
