@@ -259,7 +259,8 @@ def _differences(known: Baseline, size: int, pieces: Iterator[Piece]) -> tuple[l
         last = (piece.record, piece.offset)
         total += not same_record
         if not same_record and len(faults) < MAX_FAULTS:
-            what = "its header or a block of it" if piece.record is None else f"record {piece.record}"
+            part = "its header" if known.form in PIECES else f"the block from byte {piece.offset} on"
+            what = part if piece.record is None else f"record {piece.record}"
             reason = f"{what} is not what it was" if crc is not None else f"{what} was not there"
             faults.append(Fault("payload-changed", reason, offset=piece.offset, record=piece.record))
     if found != len(known.pieces):

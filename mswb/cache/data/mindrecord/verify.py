@@ -88,15 +88,19 @@ def _check(path: str, reader: Reader, told: Header, options: Options, watch: Wat
         reason = f"{header.rows} records, {options.records} were expected"
         faults.append(Fault("count-mismatch", reason, values={"count": header.rows, "expected": options.records}))
         total += 1
+    intact = tally.intact
     if options.baseline and not watch.cancelled():
         changed, count = baseline.compare(path, "mindrecord", watch)
         known = {(fault.record, fault.offset) for fault in faults}
-        faults += [fault for fault in changed if (fault.record, fault.offset) not in known]
-        total += count - sum((fault.record, fault.offset) in known for fault in changed)
+        fresh = [fault for fault in changed if (fault.record, fault.offset) not in known]
+        faults += fresh
+        total += count - len(changed) + len(fresh)
+        records = sum(fault.record is not None for fault in fresh) + count - len(changed)
+        intact = max(0, intact - records)
     codes = {fault.code for fault in faults}
     status = next((code for code in _WORST if code in codes), "ok")
     ordered = sorted(faults, key=lambda fault: (fault.file is not None, fault.offset or 0))
-    return Checked(status, header.rows, tally.intact, tuple(ordered[:MAX_FAULTS]), total, _detail(header))
+    return Checked(status, header.rows, intact, tuple(ordered[:MAX_FAULTS]), total, _detail(header))
 
 
 def _names(path: str, header: Header) -> list[Fault]:
