@@ -44,6 +44,7 @@ WORDS: dict[str, dict[str, str]] = {
         "server": "server",
         "system": "system",
         "unknown": "unknown",
+        "trash": "in the trash: {count}, {size} bytes; 'mswb cache trash' shows them",
     },
     "zh": {
         "records": "记录",
@@ -60,6 +61,7 @@ WORDS: dict[str, dict[str, str]] = {
         "server": "服务",
         "system": "系统",
         "unknown": "未知",
+        "trash": "回收区：{count} 项，{size} 字节；mswb cache trash 可查看",
     },
 }
 
@@ -91,17 +93,22 @@ def list_(path: str | None, dataset: str | None, size: float | None, everything:
     Looks in the file-cache root (MSWB_CACHE_ROOT or ~/.mindspore/cache) and in this folder, unless --path names
     another. File caches are read in full as long as they are small; 'mswb cache verify' reads everything.
     """
+    from mswb.cache.trashes import items
     from mswb.flows.caches import totals
 
     found = _find(path, dataset, size, system)
     entries = sorted(found.entries, key=_order)
     findings = [finding for entry in entries for finding in entry.findings]
     sums = totals(entries, os.environ, found.places)
+    trash = items()
+    held = {"count": len(trash), "disk_bytes": sum(item.disk_bytes for item in trash)}
     if form == "json":
         rows = [to_row(entry) for entry in entries]
-        output.emit("cache", [*findings, *found.notes], entries=rows, totals=[asdict(one) for one in sums])
+        output.emit("cache", [*findings, *found.notes], entries=rows, totals=[asdict(one) for one in sums], trash=held)
     else:
         _show(entries if everything else entries[:MOST], len(entries), sums, found)
+        if trash:
+            output.print_folded(WORDS[language()]["trash"].format(count=held["count"], size=_size(held["disk_bytes"])))
     return int(any(finding.severity == "error" for finding in findings))
 
 

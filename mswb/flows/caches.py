@@ -139,12 +139,12 @@ def collect(paths: Sequence[str], cancelled: Callable[[], bool] = lambda: False)
 
 
 def at_file(path: str) -> Entry:
-    """The entry that a file is, or belongs to.
+    """The entry that a file is, or belongs to; a link that is named stands for what it leads to.
 
     Raises:
         MswbError: ``not-a-record-file``: it is nothing that the cache commands know.
     """
-    path = os.path.abspath(path)
+    path = os.path.realpath(path)
     folder, name = os.path.split(path)
     found = next((item for item in _beside(folder) if path in _files(item) or item.path == folder), None)
     if found is not None:

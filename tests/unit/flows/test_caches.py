@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -114,3 +115,18 @@ def test_shared_memory_that_nobody_has_open_and_that_rests(tmp_path: Path) -> No
         "psm_young": "ok",
         "sem.mp-held": "ok",
     }
+
+
+def test_a_file_that_is_named_through_links(tmp_path: Path, environ: Mapping[str, str]) -> None:
+    real = tmp_path / "real" / "a.tfrecord"
+    real.parent.mkdir()
+    shutil.copy(Path(__file__).parents[2] / "fixtures" / "inventory" / "data" / "good.tfrecord", real)
+    (tmp_path / "folder").symlink_to("real")
+    (tmp_path / "b.tfrecord").symlink_to(real)
+    for path in (tmp_path / "folder" / "a.tfrecord", tmp_path / "b.tfrecord"):
+        (entry,), _ = caches.collect([str(path)])
+        assert (entry.path, entry.form) == (str(real), "tfrecord")
+    by_link = cache_clean.prepare(cache_clean.Selection(path=str(tmp_path / "b.tfrecord")), environ)
+    assert by_link.plan.actions == ()
+    by_folder = cache_clean.prepare(cache_clean.Selection(path=str(tmp_path / "folder" / "a.tfrecord")), environ)
+    assert [action.target for action in by_folder.plan.actions] == [str(real)]
