@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mswb.files.items import Item
 from mswb.files.watch import Changes, Waker
-from mswb.flows.inventory import MAX_DEPTH, SKIPPED, scan
+from mswb.flows.inventory import MAX_DEPTH, is_skipped, scan
 
 MAX_FOLDERS = 256
 """Folders that are watched, those near the top first; the others are seen at the next look."""
@@ -176,7 +176,7 @@ def _inner(folder: str) -> list[str]:
     """The folders in a folder that a look enters; links are not followed."""
     try:
         with os.scandir(folder) as listing:
-            found = (one.path for one in listing if one.name not in SKIPPED and one.is_dir(follow_symlinks=False))
+            found = (one.path for one in listing if not is_skipped(one.name) and one.is_dir(follow_symlinks=False))
             return sorted(found)[: 16 * MAX_FOLDERS]
     except OSError:
         return []

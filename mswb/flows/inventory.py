@@ -362,15 +362,19 @@ class _Quick:
 
 
 class _Beside(Mapping[str, FileFacts]):
-    """The regular files of one folder by path, each looked at when it is asked for."""
+    """The regular files of one folder by path, each looked at when it is asked for the first time."""
 
     def __init__(self, here: Listing) -> None:
         self._here = here
         self._names = frozenset(here.files)
+        self._seen: dict[str, FileFacts | None] = {}
 
     def __getitem__(self, path: str) -> FileFacts:
-        folder, name = os.path.split(path)
-        file = facts(folder, name) if folder == self._here.path and name in self._names else None
+        if path not in self._seen:
+            folder, name = os.path.split(path)
+            is_here = folder == self._here.path and name in self._names
+            self._seen[path] = facts(folder, name) if is_here else None
+        file = self._seen[path]
         if file is None:
             raise KeyError(path)
         return file
