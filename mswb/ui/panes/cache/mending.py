@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mswb.cache.check import Checked
 from mswb.cache.entries import Entry
 from mswb.files.items import Item
 from mswb.files.safety import printable
-from mswb.findings import Finding
+from mswb.findings import Finding, Where, stop
 from mswb.plan import Outcome, Plan
 from mswb.ui.glyphs import glyph
 from mswb.ui.panes.cache.plan_screen import PlanScreen, result_text
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mswb.cache.trashes import TrashItem
     from mswb.ui.panes.cache.pane import CachePane
 
+T = TypeVar("T")
 Found = tuple[Entry, "Checked | None"]
 
 
@@ -100,7 +101,8 @@ class Mending:
             sign, text = ("ok", word("baseline done", count=count)) if count else ("warning", word("baseline none"))
             pane.app.notify(f"{glyph(sign)} {text}", markup=False)
 
-        pane.context.tasks.start(f"{word('baseline')} {_name([entry for entry, _ in known])}", work, done)
+        title = f"{word('baseline')} {_name([entry for entry, _ in known])}"
+        pane.context.tasks.start(title, telling(work), done, received=lambda news: pane.news(0, news))
 
     # -- the way of every plan: made in a thread, shown, applied in a thread
 
@@ -121,7 +123,9 @@ class Mending:
             else:
                 pane.app.notify(word("plan ready", title=title), markup=False)
 
-        pane.context.tasks.start(title, work, ready, received=lambda news: pane.news(0, news), group="cache-plan")
+        pane.context.tasks.start(
+            title, telling(work), ready, received=lambda news: pane.news(0, news), group="cache-plan"
+        )
 
     def _show(self, title: str, prepared: Prepared) -> None:
         pane = self._pane
@@ -148,6 +152,19 @@ class Mending:
             pane.app.notify(result_text(outcomes), markup=False)
         done = [one.action.target for one in outcomes if one.done]
         pane.look_and_verify([*prepared.paths, *done], done[0] if done else "")
+
+
+def telling(work: Callable[[Ticket], T]) -> Callable[[Ticket], T]:
+    """The same work; that a file has gone, or can't be read, is no defect of ours."""
+
+    def told(ticket: Ticket) -> T:
+        try:
+            return work(ticket)
+        except OSError as problem:
+            values = {"path": problem.filename or "", "reason": problem.strerror or str(problem)}
+            raise stop("cache-unreadable", where=Where(file=problem.filename), values=values) from None
+
+    return told
 
 
 def checked(ticket: Ticket, known: Sequence[Found]) -> list[Found]:

@@ -102,15 +102,15 @@ def server_text(one: Server) -> str:
 def columns() -> tuple[Column, ...]:
     """Of the caches of sessions."""
     return (
-        Column("session", word("session"), "number", width=11, total=False),
-        Column("port", word("port"), "number", width=6, total=False),
+        Column("session", word("session"), "number", width=11, show=str, total=False),
+        Column("port", word("port"), "number", width=6, show=str, total=False),
         Column("status", word("status"), width=14, style=status_colour, show=status_text),
         Column("memory", word("in memory"), "number", width=10),
         Column("disk", word("spilled"), "number", width=9),
         Column("row", word("a row"), "bytes", width=10, total=False),
         Column("size", word("size"), "bytes", width=10),
         Column("created", word("created"), "time", width=12, total=False, optional=True),
-        Column("cache", word("cache"), "number", width=12, total=False, hide_below=100),
+        Column("cache", word("cache"), "number", width=12, show=str, total=False, hide_below=100),
     )
 
 
