@@ -94,6 +94,13 @@ def test_damage_that_the_format_shows_is_told_once(tmp_path: Path) -> None:
     assert found.status == "corrupted" and [fault.code for fault in found.faults] == ["corrupted"]
 
 
+def test_a_cut_file_is_told_as_cut(tmp_path: Path) -> None:
+    path = good(tmp_path)
+    kept(path)
+    cut(50052)(path)
+    assert [fault.code for fault in look(path).faults] == ["truncated"]
+
+
 def test_files_of_other_kinds_are_cut_into_blocks(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     path.write_bytes(bytes(range(256)) * 12000)

@@ -27,6 +27,7 @@ class Tally:
         values: rows whose values in the index are others; they are faults unless the whole index is foreign.
         differing, compared: rows of the index that are at another place than the data's, and all of them.
         index: the first thing that is wrong with the index, in words.
+        unfit: rows that are whole by their lengths and can't have the columns of the header.
         unreadable: why the index could not be read to its end.
         cut: where the first row begins that the end of the file cuts off, and its number.
     """
@@ -40,6 +41,7 @@ class Tally:
     compared: int = 0
     index: str = ""
     unreadable: str = ""
+    unfit: int = 0
     cut: tuple[int, int] | None = None
 
     def add(self, fault: Fault) -> None:
@@ -206,6 +208,7 @@ class _Judge:
             try:
                 check(view(base + begin, end - begin)[8:])
             except BadRow as problem:
+                self._tally.unfit += 1
                 self._fault(group, group.blob, number, begin, str(problem), bad, length=end - begin)
 
     def _raws(
@@ -225,6 +228,7 @@ class _Judge:
                 values = decode(view(base + begin, end - begin)[8:])
             except BadRow as problem:
                 if number not in bad:
+                    self._tally.unfit += 1
                     self._fault(group, group.raw, number, begin, str(problem), bad, length=end - begin)
                 continue
             row = index[number] if index is not None else None

@@ -64,6 +64,8 @@ def plan(path: str, checked: Checked, out: str | None) -> Repair:
             header = read_header(reader)
         except Broken:
             return _plan_without_header(data, reader, out)
+        if "schema-changed" in codes:
+            return _plan_uncommitted(data, 8 + len(text_of(reader)), out)
     if codes & _DAMAGED:
         return _plan_salvage(data, header, None if codes & _INDEX else data + ".db", out)
     if any(fault.code == "renamed" and fault.file is None for fault in checked.faults):

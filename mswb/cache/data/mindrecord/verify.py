@@ -25,6 +25,7 @@ _CODES = {"encrypted": "mindrecord-encrypted"}
 _WORST = (
     "truncated",
     "corrupted",
+    "schema-changed",
     "renamed",
     "index-damaged",
     "index-foreign",
@@ -89,7 +90,7 @@ def _check(path: str, reader: Reader, told: Header, options: Options, watch: Wat
         faults.append(Fault("count-mismatch", reason, values={"count": header.rows, "expected": options.records}))
         total += 1
     intact = tally.intact
-    if options.baseline and not watch.cancelled():
+    if options.baseline and tally.cut is None and not watch.cancelled():
         changed, count = baseline.compare(path, "mindrecord", watch)
         known = {(fault.record, fault.offset) for fault in faults}
         fresh = [fault for fault in changed if (fault.record, fault.offset) not in known]
@@ -175,6 +176,10 @@ def _index_faults(path: str, tally: Tally, index: Index) -> list[Fault]:
 
 
 def _data_faults(reader: Reader, header: Header, tally: Tally) -> list[Fault]:
+    if 1 < header.rows == tally.unfit == tally.total:
+        # No row fits, and all lengths are right: it is the header that has changed.
+        reason = f"no row has the columns of the header; of the first one {tally.faults[0].reason}"
+        tally.faults, tally.total = [Fault("schema-changed", reason, offset=0)], 1
     faults = list(tally.faults)
     rows = {fault.record for fault in faults}
     fresh = [fault for fault in tally.values if fault.record not in rows]

@@ -174,6 +174,20 @@ def test_headers_that_contradict_themselves(tmp_path: Path, change: object) -> N
 
 
 @pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header["schema"][0]["schema"]["label"].update(type="string"),
+        lambda header: header["schema"][0]["schema"]["data"].update(type="float64", shape=[3]),
+    ],
+)
+def test_header_whose_columns_no_row_has(tmp_path: Path, change: object) -> None:
+    path = good(tmp_path)
+    edit_header(change, path)  # type: ignore[arg-type]
+    found = look(path)
+    assert (found.status, found.faults_total, found.faults[0].offset) == ("schema-changed", 1, 0)
+
+
+@pytest.mark.parametrize(
     ("old", "new"),
     [
         (b'"desc"', b'"d\xe5sc"'[:6]),

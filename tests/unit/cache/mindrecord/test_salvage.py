@@ -191,6 +191,15 @@ def test_uncommitted_takes_the_columns_of_a_finished_file(tmp_path: Path) -> Non
         assert read_header(reader).columns["label"].type == "int32"
 
 
+def test_changed_columns_are_taken_from_the_rows(tmp_path: Path) -> None:
+    path = good(tmp_path)
+    every = rows(path)
+    edit_header(lambda header: header["schema"][0]["schema"]["label"].update(type="string"), path)
+    assert "label int64" in planned(path).plan.warnings[0]
+    mended(path)
+    assert rows(Path(f"{path}.repaired")) == every
+
+
 def test_several_shards_saved_as_one(tmp_path: Path) -> None:
     path = real(tmp_path, "shards3") / "shards3.mindrecord1"
     edit_header(lambda header: None, path)
