@@ -26,6 +26,7 @@ _RANK = {"error": 2, "warning": 1, "note": 0}
 _MANY_IDS = 1 << 26
 """Ids below this are told apart with a byte each; with larger ones all records count as different samples."""
 _NAMED = 20
+_MAX_LIST = 1 << 30
 SEALED_INDEX = re.compile(r"\d{4,9}\.idx$")
 
 
@@ -238,8 +239,9 @@ def _source(path: str) -> Iterator[Fault]:
     """Whether the files that it was made from are still what they were; by size and time, or sha256 where it has it."""
     where = os.path.join(path, LIST)
     try:
-        with open(where, encoding="ascii") as file:
-            old = parse(file.read())
+        descriptor = os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, encoding="ascii") as file:
+            old = parse(file.read(_MAX_LIST))
     except OSError:
         return
     except (ValueError, RecursionError) as problem:

@@ -180,10 +180,12 @@ def _read_header(shard: Shard, fallback: Fallback | None, written: bool) -> None
                     Fault("interrupted", "its writer ended before the first sample", 0, file=shard.path)
                 )
             return
-        shard.faults.append(Fault(problem.status, problem.reason, 0, byte=problem.offset, file=shard.path))
         shard.header = None
-        if problem.status == "corrupted" and fallback is not None:
+        if problem.status in ("corrupted", "truncated") and fallback is not None:
             shard.header = _guessed(shard, fallback)
+        # With records behind it, it is not the file that is cut, but the length in the header that is wrong.
+        status = problem.status if shard.header is None else "corrupted"
+        shard.faults.append(Fault(status, problem.reason, 0, byte=problem.offset, file=shard.path))
         return
     if shard.header.number != shard.number:
         reason = f"it is shard {shard.header.number} under another number"
@@ -193,12 +195,17 @@ def _read_header(shard: Shard, fallback: Fallback | None, written: bool) -> None
         shard.faults.append(Fault("schema-changed", reason, 0, file=shard.path))
 
 
-def _guessed(shard: Shard, fallback: Fallback) -> ShardHeader:
-    """The header that a damaged one should be; its length and the kind of checksum stand in the index too."""
+def _guessed(shard: Shard, fallback: Fallback) -> ShardHeader | None:
+    """The header that a damaged one should be; its length and the kind of checksum stand in the index too.
+
+    None where the file is no longer than that.
+    """
     try:
         index = read_raw(shard.index)[0]
     except (InvalidCacheFile, OSError):
         index = IndexHeader(shard.number, preferred_hash())
+    if shard.size <= index.data_start:
+        return None
     seed = seed_of(fallback.key, shard.number)
     return ShardHeader(fallback.columns, fallback.key, index.hash_name, shard.number, index.data_start, seed)
 

@@ -119,6 +119,7 @@ CASES = {
     "shard magic": Case(flip, "0002.shard", (3,), "corrupted", 0, None, 20),
     "shard JSON": Case(flip, "0002.shard", (40,), "corrupted", 0, None, 20),
     "shard header's zeros": Case(flip, "0002.shard", (4000,), "corrupted", 0, None, 20),
+    "shard header's length": Case(flip, "0002.shard", (13, 0x20), "corrupted", 0, None, 20),
     "shard version": Case(flip, "0002.shard", (8, 3), "version-mismatch", 0, None, 16),
     "index magic": Case(flip, "0001.idx", (0,), "index-damaged", 0, None, 20),
     "index row": Case(flip, "0001.idx", (64 + 3 * 32 + 9,), "index-damaged", 64 + 3 * 32, 3, 20),
@@ -133,6 +134,9 @@ CASES = {
     "bytes behind": Case(grow, "0001.shard", (b"x" * 64,), "corrupted", START + 8 * RECORD, None, 20),
     "shard under another number": Case(doubled, "0001.idx", (), "index-foreign", 12, None, 12),
     "manifest no JSON": Case(flip, "manifest.json", (0,), "corrupted", 0, None, 20),
+    "manifest's version": Case(
+        edit, "manifest.json", (b'"version": 1', b'"version": 2'), "version-mismatch", 0, None, 20
+    ),
     "manifest's text": Case(edit, "manifest.json", (b'"images"', b'"imagfs"'), "corrupted", 0, None, 20),
 }
 
