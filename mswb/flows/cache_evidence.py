@@ -15,8 +15,9 @@ from mswb.files.safety import decode, open_regular
 from mswb.findings import MswbError, stop
 from mswb.settings import Settings
 
-TAIL_BYTES = 4 << 20
-"""The end of each log that is read: what ended a training stands there."""
+HEAD_BYTES, TAIL_BYTES = 256 << 10, 1 << 20
+"""Of a longer log both ends are read: what was wrong at the start, and what ended the training."""
+MAX_STDIN = 16 << 20
 MAX_LOGS = 64
 SCRIPT_BYTES = 1 << 20
 MAX_GLOB = 200
@@ -79,7 +80,7 @@ def gather(words: Sequence[str], data: Sequence[str], settings: Settings, stdin:
     own = tuple(map(os.path.abspath, data))
     here = (os.getcwd(),)
     if list(words) == ["-"]:
-        return Evidence((_text(stdin()),), here, data=own)
+        return Evidence((_text(stdin()[-MAX_STDIN:]),), here, data=own)
     if not words:
         return Evidence((), here, data=own) if own else _of_run("latest", settings, own)
     if len(words) > 1:
@@ -107,7 +108,7 @@ def _of_path(path: str, settings: Settings, data: tuple[str, ...]) -> Evidence:
         return Evidence((), (os.path.dirname(path),), data=(*data, path))
     if os.path.isdir(path):
         return _of_logs(path, data)
-    return Evidence((_tail(path),), (os.path.dirname(path), os.getcwd()), data=data)
+    return Evidence((_ends(path),), (os.path.dirname(path), os.getcwd()), data=data)
 
 
 def _of_run(name: str, settings: Settings, data: tuple[str, ...]) -> Evidence:
@@ -126,7 +127,7 @@ def _of_logs(folder: str, data: tuple[str, ...], known: _Known | None = None) ->
 
     found = discover(folder)
     run = known or _recorded(found.status_path)
-    texts = [_tail(log.path) for log in found.files[:MAX_LOGS]]
+    texts = [_ends(log.path) for log in found.files[:MAX_LOGS]]
     texts += [Text((f"exit code {code}",)) for code in run.codes if code in _CRASHES]
     folders = dict.fromkeys(path for path in (run.cwd, os.path.dirname(run.script or ""), folder, os.getcwd()) if path)
     moved = {name: value for name, value in run.environ.items() if name in ("MSWB_CACHE_ROOT", "MS_CACHE_PORT", "HOME")}
@@ -149,17 +150,19 @@ def _recorded(path: str | None) -> _Known:
     return _Known(status.cwd, status.script, tuple(status.command_line), {}, codes)
 
 
-def _tail(path: str) -> Text:
+def _ends(path: str) -> Text:
+    """A log; of a long one its beginning and its end."""
     with open(open_regular(path), "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - TAIL_BYTES))
-        data = file.read(TAIL_BYTES)
-    text = _text(data)
-    return Text(text.lines, path, size <= TAIL_BYTES)
+        head = file.read(HEAD_BYTES + TAIL_BYTES)
+        rest = os.fstat(file.fileno()).st_size - len(head)
+        if rest <= 0:
+            return Text(_text(head).lines, path)
+        file.seek(-TAIL_BYTES, os.SEEK_END)
+        return Text((*_text(head[:HEAD_BYTES]).lines, *_text(file.read(TAIL_BYTES)).lines), path, whole=False)
 
 
 def _text(data: bytes) -> Text:
-    return Text(tuple(decode(line) for line in data[-TAIL_BYTES:].split(b"\n")))
+    return Text(tuple(decode(line) for line in data.split(b"\n")))
 
 
 def _hints(run: _Known) -> Iterator[str]:

@@ -172,3 +172,12 @@ def test_the_text_for_people(home: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert run(["cache", "triage", "nothing", "of", "the", "kind"]) == 0
     assert "nothing to blame" in capsys.readouterr().out
     assert os.listdir(home) == ["x.tfrecord"]
+
+
+def test_of_a_long_log_both_ends_are_read(home: Path) -> None:
+    filler = b"a quiet line of a log\n" * 100_000
+    first = b"mswb: stale-source: session 7 on port 50177 serves old rows: files +0 -0 ~1 (9.png)\n"
+    (home / "worker_0.log").write_bytes(first + filler + b"RuntimeError: basic_string::resize\n")
+    found = triage(asked("worker_0.log"))
+    assert [one.code for one in found.findings[:2]] == ["triage-stale", "triage-length"]
+    assert found.findings[0].where.line is None
