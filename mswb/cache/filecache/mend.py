@@ -24,6 +24,7 @@ from mswb.cache.repair import Repair
 from mswb.cache.trash import Refused, put_in_place
 from mswb.files.safety import printable
 from mswb.findings import language
+from mswb.inside.cached.lease import LeaseHeld, locks_work, take
 from mswb.inside.store.layout import (
     RECORD_HEADER,
     ROW,
@@ -117,20 +118,26 @@ def _is_mended(path: str, fault: Fault) -> bool:
 
 
 def _rebuild(action: Action) -> str:
-    """Mend in place: a new folder beside the old one, then both change places."""
+    """Mend in place: a new folder beside the old one, then both change places; nobody writes meanwhile."""
     path = action.target
     reason = _changed(action)
     if reason:
         return reason
     home, name = os.path.split(path)
-    with _temporary(os.path.join(home, f".{name}.{os.urandom(4).hex()}.new")) as new:
-        write_sound(path, new)
-        if is_written(path):
-            return "a process began to write it meanwhile"
-        try:
-            put_in_place(new, path, why=_WHY, identity=action.identity)
-        except Refused as problem:
-            return str(problem)
+    try:
+        held = take(path, locks=locks_work(path))
+    except LeaseHeld as problem:
+        return str(problem)
+    try:
+        with _temporary(os.path.join(home, f".{name}.{os.urandom(4).hex()}.new")) as new:
+            write_sound(path, new)
+            item = put_in_place(new, path, why=_WHY, identity=action.identity)
+        # The old folder must not come back with a lease in it that nobody holds.
+        os.unlink(os.path.join(item.data, LOCK))
+    except Refused as problem:
+        return str(problem)
+    finally:
+        held.release()
     return ""
 
 

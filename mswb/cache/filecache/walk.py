@@ -92,20 +92,27 @@ def open_shards(folder: str, fallback: Fallback | None, written: bool) -> Iterat
         OSError: the folder or a shard can't be read.
     """
     for number, is_part in shards_in(folder).items():
-        path = shard_path(folder, number, part=is_part)
+        shard = _opened(folder, number, is_part) or _opened(folder, number, False)
+        if shard is None:
+            continue  # it has gone at this moment
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except FileNotFoundError:
-            continue  # it was sealed, or has gone, at this moment
-        shard = Shard(folder, number, is_part, descriptor)
-        try:
-            shard.size = shard.end = os.fstat(descriptor).st_size
+            shard.size = shard.end = os.fstat(shard.descriptor).st_size
             _read_header(shard, fallback, written)
             if shard.header is not None:
                 (_read_open_index if is_part else _read_index)(shard, written)
             yield shard
         finally:
             shard.close()
+
+
+def _opened(folder: str, number: int, is_part: bool) -> Shard | None:
+    """A shard by one of its names; an unfinished one may be sealed, and so renamed, at any moment."""
+    path = shard_path(folder, number, part=is_part)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    return Shard(folder, number, is_part, descriptor)
 
 
 def records(shard: Shard, cancelled: Callable[[], bool], told: Callable[[int], None]) -> Iterator[Seen]:

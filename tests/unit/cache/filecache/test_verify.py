@@ -290,6 +290,18 @@ def test_a_repair_can_be_undone(tmp_path: Path) -> None:
     assert path_identity(folder) == before and examined(folder).status == "corrupted"
 
 
+def test_a_writer_that_came_after_the_plan_is_not_disturbed(tmp_path: Path) -> None:
+    folder = make(tmp_path, 20)
+    flip(folder, "0001.shard", START + 70)
+    repair = plan(folder, examined(folder), None)
+    held = lease.take(folder)
+    outcome = apply(repair.plan, repair.kinds)[0]
+    assert not outcome.done and "writing it" in outcome.reason
+    held.release()
+    assert apply(repair.plan, repair.kinds)[0].done
+    assert "LOCK" not in os.listdir(folder) and "LOCK" not in os.listdir(items()[0].data)
+
+
 def test_a_repair_into_another_folder_leaves_the_cache(tmp_path: Path) -> None:
     folder = make(tmp_path, 20)
     flip(folder, "0001.shard", START + 70)
