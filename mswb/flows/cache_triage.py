@@ -23,7 +23,7 @@ from mswb.files.safety import open_regular
 from mswb.findings import Finding, MswbError, Where, make
 from mswb.flows import inventory
 from mswb.flows.cache_checks import Told, can_verify, verify
-from mswb.flows.cache_evidence import Evidence
+from mswb.flows.cache_evidence import Evidence, Text
 from mswb.flows.caches import at_file, collect
 from mswb.inside.cached.filesystem import mount_of
 
@@ -70,7 +70,7 @@ def triage(
         environ: HOME and MSWB_CACHE_ROOT; the run's own environment counts before it.
     """
     case = _Case(evidence, {**(os.environ if environ is None else environ), **evidence.environ}, told, cancelled)
-    hits = [hit for text in evidence.texts for hit in rules.find(text.lines, text.file if text.whole else None)]
+    hits = [_numbered(hit, text) for text in evidence.texts for hit in rules.find(text.lines, text.file)]
     hits = _first_of_each(hits)
     entries = _suspects(case, hits)
     checked = [_aged(entry) for _, entry, _ in verify(entries, cancelled=cancelled, told=told)] if entries else []
@@ -83,6 +83,11 @@ def triage(
     findings = (*guilty, *symptoms, *slow_ones, *rest, *case.notes)
     root = next((index for index, one in enumerate(findings) if one.severity != "note"), None)
     return Triage(findings, root, tuple(told_hits), tuple(checked))
+
+
+def _numbered(hit: Hit, text: Text) -> Hit:
+    """The hit with its line, where the text is whole."""
+    return hit if text.whole else replace(hit, line=None)
 
 
 def _first_of_each(hits: Iterable[Hit]) -> list[Hit]:

@@ -180,4 +180,5 @@ def test_of_a_long_log_both_ends_are_read(home: Path) -> None:
     (home / "worker_0.log").write_bytes(first + filler + b"RuntimeError: basic_string::resize\n")
     found = triage(asked("worker_0.log"))
     assert [one.code for one in found.findings[:2]] == ["triage-stale", "triage-length"]
-    assert found.findings[0].where.line is None
+    where = found.findings[0].where
+    assert (where.file, where.line) == (str(home / "worker_0.log"), None)
