@@ -72,6 +72,7 @@ class _Head:
         item: the same of the only item of the list; None where it has none or several.
         kind: the tag of the list, 0 without one.
         hash: of name and kind.
+        whole: the size of the entry if it is sound as its lengths say and holds one item or none; else None.
     """
 
     size: int
@@ -81,6 +82,12 @@ class _Head:
     item: tuple[int, int] | None
     kind: int
     hash: np.uint64
+    whole: int | None
+
+    @property
+    def filled(self) -> NDArray[np.uint8]:
+        """A mask of the bytes that are the head's."""
+        return _words(b"\xff" * self.size)
 
 
 def _feature(records: Records, at: Ints, end: Ints, hashes: Hashes) -> tuple[Ints, Bools]:
@@ -145,7 +152,10 @@ def _head(data: bytes) -> _Head | None:
             at += 1 + width
     else:
         mask[-1] = 0xFF
-    return _Head(at, _words(data[:at]), _words(bytes(mask)), tuple(lengths), item, kind, _hash(name, kind))
+    ends = {place + width + _number(data, place, width) for place, width in (*lengths, *([item] if item else []))}
+    sound = len(ends) == 1 and (item is not None or not kind) and (kind != _FLOATS or (min(ends) - at) % 4 == 0)
+    whole = min(ends) if sound else None
+    return _Head(at, _words(data[:at]), _words(bytes(mask)), tuple(lengths), item, kind, _hash(name, kind), whole)
 
 
 def _width(data: bytes, at: int) -> int:
@@ -174,14 +184,22 @@ def _hash(name: bytes, kind: int) -> np.uint64:
 def _like(records: Records, at: Ints, end: Ints, head: _Head) -> tuple[Bools, Ints, Bools]:
     """Which records go on with such a head, where their entries end, and whether what is in them is surely whole."""
     size = head.size
-    heads = records.windows(at, len(head.bytes))
-    unlike = (heads.view(np.uint64) ^ head.bytes.view(np.uint64)) & head.mask.view(np.uint64)
-    alike = unlike[:, 0] == 0
-    for column in range(1, unlike.shape[1]):
-        alike &= unlike[:, column] == 0
+    first = records.index(at)
+    heads = records.windows(first, len(head.bytes))
+    unlike = heads.view(np.uint64) ^ head.bytes.view(np.uint64)
+    joined = records.index(at + (size - 1)) - first == size - 1
+    if head.whole is not None:
+        same = _all_zero(unlike, head.filled)
+        if 2 * np.count_nonzero(same) >= len(at):  # with the same lengths too: they need not be read
+            stop = at + head.whole
+            good = (stop <= end) & joined
+            if head.kind == _INTEGERS:
+                good &= _value(records, at + size, stop, head.kind)
+            return same, stop, good
+    alike = _all_zero(unlike, head.mask)
     inner = [(place + width, _decoded(heads, place, width)) for place, width in head.lengths]
     stop = at + inner[0][0] + inner[0][1]
-    good = (stop <= end) & (records.index(at + (size - 1)) - records.index(at) == size - 1)
+    good = (stop <= end) & joined
     for place, length in inner[1:]:
         good &= at + place + length == stop
     if head.item is not None:
@@ -190,6 +208,15 @@ def _like(records: Records, at: Ints, end: Ints, head: _Head) -> tuple[Bools, In
     elif head.kind:
         good &= (at + size == stop) | _values(records, at + size, stop, head.kind)
     return alike, stop, good
+
+
+def _all_zero(words: NDArray[np.uint64], mask: NDArray[np.uint8]) -> Bools:
+    """Whether no bit of the mask is set in each row."""
+    masks = mask.view(np.uint64)
+    zero = words[:, 0] & masks[0] == 0
+    for column in range(1, len(masks)):
+        zero &= words[:, column] & masks[column] == 0
+    return np.asarray(zero)
 
 
 def _value(records: Records, at: Ints, end: Ints, kind: int) -> Bools:

@@ -75,11 +75,11 @@ class Records:
         """The byte at a position of each record."""
         return self.buffer.raw.take(self.index(at), mode="clip")
 
-    def windows(self, at: Ints, size: int) -> Bytes:
-        """``size`` bytes from a position of each record; what lies behind it may be anything."""
+    def windows(self, first: Ints, size: int) -> Bytes:
+        """``size`` bytes from an index of each record; what lies behind it may be anything."""
         raw = self.buffer.raw
         views = np.lib.stride_tricks.as_strided(raw, (len(raw) - size + 1, size), (1, 1), writeable=False)
-        return np.asarray(views[np.minimum(self.index(at), len(views) - 1)])
+        return np.asarray(views[np.minimum(first, len(views) - 1)])
 
     def integers(self, start: Ints, end: Ints) -> Bools:
         """Whether packed integers lie in each ``start:end``, by their run of bytes that say "more follows"."""
@@ -95,7 +95,10 @@ class Records:
 
 
 class Ends(Records):
-    """Both ends of long records, a row each: beginning, :data:`NOTHING`, end. Positions are those in the record, plus the beginning of its row."""
+    """Both ends of long records, a row each: beginning, :data:`NOTHING`, end.
+
+    Positions are those in the record, plus the beginning of its row.
+    """
 
     def __init__(self, buffer: Buffer, starts: Ints, ends: Ints) -> None:
         super().__init__(buffer, starts, ends)
@@ -107,7 +110,11 @@ class Ends(Records):
         return Ends(self.buffer, self.starts[which], self.ends[which])
 
     def index(self, at: Ints) -> Ints:
-        return np.where(at >= self._tail, at - self._hole, np.minimum(at, self._nothing))
+        behind = at >= self._tail
+        if behind.all():  # nearly always all records are on the same side
+            return at - self._hole
+        before = np.minimum(at, self._nothing)
+        return np.where(behind, at - self._hole, before) if behind.any() else before
 
     def integers(self, start: Ints, end: Ints) -> Bools:
         first, last = self.index(start), self.index(end - 1) + 1
