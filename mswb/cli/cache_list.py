@@ -14,6 +14,7 @@ import click
 from mswb.cache.entries import Entry, to_row
 from mswb.cache.sniff import KINDS
 from mswb.cli import output
+from mswb.cli.plans import sized
 from mswb.cli.sizes import human_bytes
 from mswb.findings import Finding, language
 from mswb.flows.caches import Total
@@ -44,7 +45,7 @@ WORDS: dict[str, dict[str, str]] = {
         "server": "server",
         "system": "system",
         "unknown": "unknown",
-        "trash": "in the trash: {count}, {size} bytes; 'mswb cache trash' shows them",
+        "trash": "in the trash: {count}, {size}; 'mswb cache trash' shows them",
     },
     "zh": {
         "records": "记录",
@@ -61,7 +62,7 @@ WORDS: dict[str, dict[str, str]] = {
         "server": "服务",
         "system": "系统",
         "unknown": "未知",
-        "trash": "回收区：{count} 项，{size} 字节；mswb cache trash 可查看",
+        "trash": "回收区：{count} 项，{size}；mswb cache trash 可查看",
     },
 }
 
@@ -108,7 +109,7 @@ def list_(path: str | None, dataset: str | None, size: float | None, everything:
     else:
         _show(entries if everything else entries[:MOST], len(entries), sums, found)
         if trash:
-            output.print_folded(WORDS[language()]["trash"].format(count=held["count"], size=_size(held["disk_bytes"])))
+            output.print_folded(WORDS[language()]["trash"].format(count=held["count"], size=sized(held["disk_bytes"])))
     return int(any(finding.severity == "error" for finding in findings))
 
 

@@ -257,17 +257,17 @@ class _Walk:
 
     def _files(self, here: Listing) -> None:
         found: dict[Domain, list[Item]] = {domain: [] for domain in self.kinds}
-        with _Quick(here.path, self.kinds) as quick:
-            rules_out = quick.rules_out
-            for name in here.files:
-                self.files += 1
-                if self.files % 64 == 0 and self._stop(here.path):
-                    break
-                if name.rpartition(".")[2].lower() in NEVER or rules_out(name):
-                    continue
-                file = facts(here.path, name)
-                if file is not None:
-                    self._file(file, found)
+        quick = self.kinds == {"cache"}  # most files of a large folder are nothing that this domain knows
+        prefix = here.path.rstrip("/") + "/"
+        for name in here.files:
+            self.files += 1
+            if self.files % 64 == 0 and self._stop(here.path):
+                break
+            if name.rpartition(".")[2].lower() in NEVER or (quick and _ruled_out(prefix + name, name)):
+                continue
+            file = facts(here.path, name)
+            if file is not None:
+                self._file(file, found)
         beside = _Beside(here)
         for domain, items in found.items():
             if items:
@@ -325,40 +325,19 @@ class _Walk:
         return batch
 
 
-class _Quick:
-    """Rules files out by their first bytes, where only caches are wanted: most files of a large folder are nothing."""
-
-    def __init__(self, path: str, kinds: Collection[Domain]) -> None:
-        self._path = path if set(kinds) == {"cache"} else None
-        self._folder = -1
-
-    def __enter__(self) -> _Quick:
-        if self._path is not None:
-            try:
-                self._folder = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
-            except OSError:
-                self._folder = -1
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._folder >= 0:
-            os.close(self._folder)
-
-    def rules_out(self, name: str) -> bool:
-        """Whether a file is certainly nothing; what can't be read is not."""
-        if self._folder < 0:
-            return False
-        try:
-            descriptor = os.open(name, OPEN, dir_fd=self._folder)
-        except OSError:
-            return False
-        try:
-            head = os.pread(descriptor, HEAD, 0)
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
-        return is_nothing(name, head)
+def _ruled_out(path: str, name: str) -> bool:
+    """Whether a file is certainly nothing, by its first bytes; what can't be read is not."""
+    try:
+        descriptor = os.open(path, OPEN)
+    except OSError:
+        return False
+    try:
+        head = os.pread(descriptor, HEAD, 0)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return is_nothing(name, head)
 
 
 class _Beside(Mapping[str, FileFacts]):

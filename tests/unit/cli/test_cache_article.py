@@ -207,7 +207,7 @@ def test_the_trash_is_listed_and_emptied(root: Path, capsys: Output) -> None:
     (item,) = json.loads(capsys.readouterr().out.splitlines()[-1])["items"]
     assert item["path"] == str(folder) and item["disk_bytes"] > 0
     assert run(["cache", "list"]) == 0
-    assert f"in the trash: 1, {item['disk_bytes']} (" in capsys.readouterr().out
+    assert f"in the trash: 1, {item['disk_bytes']} bytes (" in capsys.readouterr().out
     assert run(["cache", "trash", "empty", "--older-than", "1", "--force"]) == 0
     assert (root / ".mswb-trash").exists()
     assert run(["cache", "trash", "empty", item["id"], "--force"]) == 0
