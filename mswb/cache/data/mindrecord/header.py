@@ -295,6 +295,9 @@ def _wrong_columns(header: Header) -> Iterator[str]:
         if column.shape is not None and any(size < 1 and size != -1 for size in column.shape):
             yield f"column {printable(name, 60)} has the shape {list(column.shape)}"
     scalar = set(header.columns) - set(header.blob_fields)
+    fields = [field.index_field for field in header.indexed]
+    if len(set(fields)) < len(fields):
+        yield f"an index field stands twice: {_names(fields)}"
     for field in header.indexed:
         if field.index_field not in scalar or field.schema_id:
             yield f"the index field {printable(field.index_field, 60)} is no column of numbers or text"

@@ -162,6 +162,7 @@ def test_what_is_no_record_file(tmp_path: Path, content: bytes, status: str) -> 
         lambda header: header.update(shard_id=3),
         lambda header: header["schema"][0].update(blob_fields=[]),
         lambda header: header["schema"][0]["schema"]["label"].update(type="int8"),
+        lambda header: header["index_fields"].append(header["index_fields"][0]),
         lambda header: header["index_fields"].append({"index_field": 'a";--', "schema_id": 0}),
         lambda header: header["schema"][0]["schema"].update({'a"; DROP TABLE x;--': {"type": "int32"}}),
         lambda header: header.update(schema=[]),
