@@ -28,9 +28,11 @@ from .layout import (
     shard_path,
     shards_in,
     unpack_shard_header,
+    up,
 )
 from .scan import scan
 
+_FOLIO = 2 << 20
 _SPARSE = 4
 """Ids up to so many times the number of samples are looked up in an array, others in a dictionary."""
 
@@ -132,8 +134,10 @@ class StoreReader:
         """
         row = self._row(sample_id)
         shard = self._shards[self._where[row]]
-        size = record_size(self._lengths[row])
-        os.posix_fadvise(shard.descriptor(), self._offsets[row], size, os.POSIX_FADV_DONTNEED)
+        # The kernel keeps files in pieces of up to 2 MiB and forgets only whole ones, the neighbours' with it.
+        start, end = self._offsets[row], self._offsets[row] + record_size(self._lengths[row])
+        first = start // _FOLIO * _FOLIO
+        os.posix_fadvise(shard.descriptor(), first, up(end - first, _FOLIO), os.POSIX_FADV_DONTNEED)
         self._checked[row] = 0
 
     def refresh(self) -> int:
