@@ -118,8 +118,28 @@ def parse_arguments(process: ProcessId, uid: int | None, words: Sequence[str]) -
         ratio = float(words[7])
     except ValueError:
         return None
-    spill = words[1] or None
-    return Server(process, uid, port, workers, spill, shm_gib, log_level, ratio, words[0], started_at(process))
+    return Server(
+        process,
+        uid,
+        port,
+        workers,
+        _spill(process.pid, words[1]),
+        shm_gib,
+        log_level,
+        ratio,
+        words[0],
+        started_at(process),
+    )
+
+
+def _spill(pid: int, word: str) -> str | None:
+    """The spill folder as a full path: a relative one begins in the folder that the server works in."""
+    if not word or os.path.isabs(word):
+        return word or None
+    try:
+        return os.path.normpath(os.path.join(os.readlink(f"/proc/{pid}/cwd"), word))
+    except OSError:
+        return None
 
 
 def segments(table: str) -> tuple[Segment, ...]:

@@ -182,3 +182,62 @@ def test_of_a_long_log_both_ends_are_read(home: Path) -> None:
     assert [one.code for one in found.findings[:2]] == ["triage-stale", "triage-length"]
     where = found.findings[0].where
     assert (where.file, where.line) == (str(home / "worker_0.log"), None)
+
+
+def failed_run(home: Path, tmp_path: Path) -> str:
+    """A run whose training died of a damaged file that only the script names."""
+    from mswb.jobs.spec import JobSpec, ProcessStatus, RunStatus, write_record
+
+    damaged(home / "data" / "x.tfrecord")
+    shutil.copy(DATA / "good.tfrecord", home / "y.tfrecord")
+    script = home / "train.py"
+    script.write_text("import mindspore.dataset as ds\nds.TFRecordDataset(['data/x.tfrecord'])\n")
+    logs = home / "ms_run_log" / "r1"
+    logs.mkdir(parents=True)
+    (logs / "worker_0.log").write_text("step 1\nRuntimeError: basic_string::resize\n")
+    folder = tmp_path / "state" / "runs" / "20261130_101010_7"
+    folder.mkdir(parents=True)
+    spec = JobSpec(
+        id=folder.name,
+        kind="launch",
+        title="train",
+        cwd=str(home),
+        env={},
+        processes=(),
+        script=str(script),
+        log_dir=str(logs),
+        command_line=("mswb", "run", "train.py"),
+    )
+    worker = ProcessStatus(role="worker", pid=7, start_time=1, rank=0, state="ended", exit_code=1)
+    status = RunStatus(
+        id=folder.name,
+        kind="launch",
+        backend="direct",
+        title="train",
+        cwd=str(home),
+        host="h",
+        boot_id="b",
+        pid=6,
+        start_time=1,
+        state="ended",
+        created=1.0,
+        heartbeat=1.0,
+        exit_code=1,
+        processes=[worker],
+        script=str(script),
+        log_dir=str(logs),
+    )
+    write_record(folder / "spec.json", spec)
+    for path in (folder / "status.json", logs / "run.json"):
+        write_record(path, status)
+    return str(logs)
+
+
+def test_a_failed_run_leads_to_the_file_that_its_script_reads(home: Path, tmp_path: Path) -> None:
+    logs = failed_run(home, tmp_path)
+    for words in ((), ("20261130",), (logs,)):
+        found = triage(asked(*words))
+        assert [entry.path for entry in found.entries] == [str(home / "data" / "x.tfrecord")]
+        assert [one.code for one in found.findings] == ["corrupted", "triage-length"]
+        where = found.findings[1].where
+        assert (where.file, where.line) == (os.path.join(logs, "worker_0.log"), 2)

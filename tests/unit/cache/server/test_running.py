@@ -62,6 +62,8 @@ def test_a_server_is_read_from_its_arguments() -> None:
     assert (found.port, found.spill, found.workers, found.shm_gib, found.log_level) == (50177, "/data/spill", 2, 4, 1)
     bare = running.parse_arguments(ProcessId(os.getpid(), 5), ME, (words[0], "", "-1", *words[3:]))
     assert bare is not None and bare.spill is None and bare.workers == -1
+    near = running.parse_arguments(ProcessId(os.getpid(), 5), ME, (words[0], "spill", *words[2:]))
+    assert near is not None and near.spill == os.path.join(os.getcwd(), "spill")
 
 
 @pytest.mark.parametrize(
