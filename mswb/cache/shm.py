@@ -6,6 +6,7 @@ nothing by itself: it must also lie untouched for an hour.
 
 from __future__ import annotations
 
+import os
 import time
 
 from mswb.cache.entries import Entry
@@ -19,7 +20,10 @@ REST_S = 3600.0
 
 
 def leftovers(seen: Snapshot, folder: str = FOLDER, now: float | None = None) -> list[Entry]:
-    """An entry for each such file: ``ok`` while a process has it open or it is young, ``orphan`` otherwise."""
+    """An entry for each such file: ``ok`` while a process has it open or it is young, else ``orphan``.
+
+    What belongs to others is ``foreign``, but for root: who has it open can't be seen.
+    """
     found = (facts(folder, name) for name in listing(folder).files if name.startswith(PREFIXES))
     moment = time.time() if now is None else now
     entries = []
@@ -27,7 +31,8 @@ def leftovers(seen: Snapshot, folder: str = FOLDER, now: float | None = None) ->
         if file is None:
             continue
         users = seen.of(file.path)
-        status = "ok" if users or moment - file.modified < REST_S else "orphan"
+        is_used = bool(users) or moment - file.modified < REST_S
+        status = "ok" if is_used else "orphan" if _is_ours(file.path) else "foreign"
         detail = str(users[0]) if users else "of Python workers; no process that can be seen has it open"
         entries.append(
             Entry(
@@ -41,3 +46,10 @@ def leftovers(seen: Snapshot, folder: str = FOLDER, now: float | None = None) ->
             )
         )
     return entries
+
+
+def _is_ours(path: str) -> bool:
+    try:
+        return os.geteuid() in (0, os.lstat(path).st_uid)
+    except OSError:
+        return False

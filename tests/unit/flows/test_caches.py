@@ -102,7 +102,7 @@ def test_where_a_list_looks(tmp_path: Path) -> None:
     assert caches.cache_root({"HOME": "/h"}) == "/h/.mindspore/cache"
 
 
-def test_shared_memory_that_nobody_has_open_and_that_rests(tmp_path: Path) -> None:
+def test_shared_memory_that_nobody_has_open_and_that_rests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("psm_old", "psm_young", "sem.mp-held", "other"):
         put(tmp_path / name)
     for name in ("psm_old", "sem.mp-held"):
@@ -115,6 +115,9 @@ def test_shared_memory_that_nobody_has_open_and_that_rests(tmp_path: Path) -> No
         "psm_young": "ok",
         "sem.mp-held": "ok",
     }
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    found = shm.leftovers(Snapshot((user,), 0, [user.path]), str(tmp_path), moment)
+    assert {entry.status for entry in found} == {"foreign", "ok"}
 
 
 def test_a_file_that_is_named_through_links(tmp_path: Path, environ: Mapping[str, str]) -> None:
