@@ -163,22 +163,22 @@ class _Walk:
         Each is read with the header of the next, and the CRC is taken of all of it: nothing has to be cut out for that,
         since the CRC of data that is followed by something follows from that of the data (see :func:`_fitting`).
         """
-        read, unpack = self._source.read, _LENGTH.unpack_from
+        read, unpack = self._source.quick, _LENGTH.unpack_from
         pieces: list[bytes] = []
         lengths: list[int] = []
         crcs: list[int] = []
-        head = read(self._offset, HEADER)
+        head = self._source.read(self._offset, HEADER)
         length = _length(head) if _is_header(head) else 0
         at = self._offset + HEADER
-        while LONG <= length <= BUFFER and len(lengths) < _TOGETHER:
-            data = read(at, length + BESIDE)
-            if len(data) < length + BESIDE:
+        for _ in range(_TOGETHER):
+            size = length + BESIDE
+            if not LONG <= length <= BUFFER or len(data := read(size, at)) < size:
                 break
             crcs.append(value(data))
             pieces += (data[:HALF], NOTHING, data[length - HALF :])
             lengths.append(length)
-            at += length + BESIDE
-            (length,) = unpack(data, len(data) - HEADER)
+            at += size
+            (length,) = unpack(data, length + FOOTER)
         if not lengths:
             return None, True
         raw, behind = of_pieces(pieces)

@@ -6,6 +6,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol, overload
 
 from mswb.files.safety import open_regular
@@ -24,6 +25,8 @@ class Source(Protocol):
     """What frames are read from. ``size`` is None while nobody knows it; ``packing`` is "", "gzip" or "zlib"."""
 
     packing: str
+    quick: Callable[[int, int], bytes]
+    """As :meth:`read`, but with the length first, and fewer bytes may come at any time."""
 
     @property
     def size(self) -> int | None: ...
@@ -44,6 +47,7 @@ class Plain:
 
     def __init__(self, descriptor: int, size: int) -> None:
         self._descriptor = descriptor
+        self.quick: Callable[[int, int], bytes] = partial(os.pread, descriptor)
         self.size: int | None = size
 
     def read(self, offset: int, length: int) -> bytes:
@@ -80,6 +84,7 @@ class Packed:
     def __init__(self, feed: Callable[[int, int], bytes], packing: str) -> None:
         self._feed = feed
         self.packing = packing
+        self.quick: Callable[[int, int], bytes] = lambda length, offset: self.read(offset, length)
         self.problem = ""
         self.cut = False
         self._size: int | None = None

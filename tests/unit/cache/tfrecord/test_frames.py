@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ class Bytes:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.size: int | None = len(data)
+        self.quick: Callable[[int, int], bytes] = lambda length, offset: self.read(offset, length)
 
     def read(self, offset: int, length: int) -> bytes:
         return self._data[offset : offset + length]
