@@ -93,7 +93,8 @@ def shows(known: CacheState, *keys: str, **named: object) -> Scene:
     return Scene(play, pane="cache", **named)  # type: ignore[arg-type]
 
 
-RUNNING = Work(1, (PART, TRAIN, VAL), steps={TRAIN: Step(1, 3, TRAIN, 430, 1000, "bytes"), VAL: Step(1, 3, VAL)})
+STEPS = {TRAIN: Step(1, 3, TRAIN, 430, 1000, "bytes"), VAL: Step(1, 3, VAL)}
+RUNNING = Work(1, frozenset({PART, TRAIN, VAL}), steps=STEPS)
 PLAN = Plan(
     (
         Action("write-tfrecord", f"{PART[:-9]}.repaired.tfrecord", "", 0, "48 of 50 records, 8,112 bytes"),

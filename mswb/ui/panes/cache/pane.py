@@ -33,6 +33,7 @@ from mswb.ui.panes.cache.state import CacheState, Told, entry_of, findings_of
 from mswb.ui.panes.cache.verifying import Verifying
 from mswb.ui.panes.cache.words import word
 from mswb.ui.panes.inventory import state as states
+from mswb.ui.panes.inventory.look import SHARE
 from mswb.ui.panes.inventory.pane import InventoryPane, Shelf, row_for
 from mswb.ui.panes.inventory.state import Found, InventoryState
 from mswb.ui.tasks import Task, Ticket
@@ -84,7 +85,8 @@ class CachePane(InventoryPane, inherit_bindings=False):
         self._to_verify: tuple[str, ...] = ()
         self._to_show = ""
         self._since = 0.0
-        self._arranging: Task[CacheRows] | None = None
+        self._cost_s = 0.0
+        self._arranging: Task[tuple[CacheRows, float]] | None = None
         self._arrange_again = False
         self._live: Task[None] | None = None
         self._clock: Timer | None = None
@@ -137,7 +139,14 @@ class CachePane(InventoryPane, inherit_bindings=False):
 
     def news(self, number: int, told: Told) -> None:
         """A verification has found something."""
+        began = time.monotonic()
         self.change_caches(caches.told, number, told)
+        self._cost_s = time.monotonic() - began
+
+    @property
+    def news_s(self) -> float:
+        """Least seconds between two pieces of news: drawing them takes a part of the time only, however many rows."""
+        return max(self.context.options.redraw_s, 2 * SHARE * self._cost_s)
 
     def _draw_caches(self) -> None:
         self.query_one(PlacesBar).show(self.rows.sums, self.caches.place)
@@ -181,20 +190,29 @@ class CachePane(InventoryPane, inherit_bindings=False):
             self._arrange_again = True
             return
         known = self.caches
+
+        def work(_: object) -> tuple[CacheRows, float]:
+            began = time.monotonic()
+            return self._arranged(every, known), time.monotonic() - began
+
         self._arranging = self.context.tasks.start(
-            word("looking"),
-            lambda _: self._arranged(every, known),
-            self._arranged_many,
-            group="cache-arrange",
-            quiet=True,
+            word("looking"), work, self._arranged_many, group="cache-arrange", quiet=True
         )
 
-    def _arranged_many(self, rows: CacheRows) -> None:
-        self._arranging = None
+    def _arranged_many(self, made: tuple[CacheRows, float]) -> None:
+        rows, cost_s = made
+        began = time.monotonic()
         self._take_rows(rows)
-        if self._arrange_again:
+        cost_s += time.monotonic() - began
+        if self._arrange_again:  # it stays marked as going on until then, so that this takes its share of time only
             self._arrange_again = False
-            self._rearrange()
+            self.set_timer(SHARE * cost_s, self._arrange_now)
+        else:
+            self._arranging = None
+
+    def _arrange_now(self) -> None:
+        self._arranging = None
+        self._rearrange()
 
     def _take_rows(self, rows: CacheRows) -> None:
         self.change(states.rearranged, rows)
@@ -316,18 +334,8 @@ class CachePane(InventoryPane, inherit_bindings=False):
     # -- keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        item = self.current
-        needs = {
-            "verify": bool(self._wanted()),
-            "stop": bool(self.caches.running),
-            "bytes": item is not None and not item.path.startswith("shm:"),
-            "place": len(self.rows.sums) > 1,
-            "repair": any(findings_of(one, self.caches) for one in self._marked()),
-            "clean": item is not None,
-            "baseline": any(one.kind in BASELINES for one in self._marked()),
-            "bad": bool(self._bad_rows()),
-        }
-        return needs[action] if action in needs else super().check_action(action, parameters)
+        needs = _NEEDS.get(action)
+        return needs(self) if needs is not None else super().check_action(action, parameters)
 
     def _marked(self) -> list[Item]:
         """The marked entries, else the one under the cursor."""
@@ -445,14 +453,10 @@ class CachePane(InventoryPane, inherit_bindings=False):
         table = self.table
         row = table.cursor_row
         line = table.view.line_of(row) if row is not None else None
-        places = {one: place for one in self._bad_rows() if (place := table.view.line_of(one)) is not None}
+        places = {one: place for one in self.rows.bad if (place := table.view.line_of(one)) is not None}
         after = [one for one, place in places.items() if line is None or (place - line) * step > 0]
         if after:
             table.move_to(min(after, key=lambda one: places[one] * step))
-
-    def _bad_rows(self) -> list[int]:
-        values = self.state.found.rows.arrays["status"]
-        return [row for row, value in enumerate(values) if value.startswith(("error ", "warning "))]
 
     def action_place(self) -> None:
         """List the next place alone; after the last one all of them."""
@@ -478,6 +482,19 @@ class CachePane(InventoryPane, inherit_bindings=False):
     def open_path(self, path: Path) -> bool:
         self.change_caches(caches.placed, "")
         return super().open_path(path)
+
+
+_NEEDS: Mapping[str, Callable[[CachePane], bool]] = {
+    "verify": lambda pane: bool(pane._wanted()),
+    "stop": lambda pane: bool(pane.caches.running),
+    "bytes": lambda pane: pane.current is not None and not pane.current.path.startswith("shm:"),
+    "place": lambda pane: len(pane.rows.sums) > 1,
+    "repair": lambda pane: any(findings_of(one, pane.caches) for one in pane._marked()),
+    "clean": lambda pane: pane.current is not None,
+    "baseline": lambda pane: any(one.kind in BASELINES for one in pane._marked()),
+    "bad": lambda pane: bool(pane.rows.bad),
+}
+"""When the keys of this pane do something; asked for each key by itself, and often."""
 
 
 def foot_text(item: Item | None, state: CacheState) -> str:

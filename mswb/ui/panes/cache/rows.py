@@ -24,11 +24,12 @@ _COLOURS = {"error": "error", "warning": "warning", "note": "text-muted", "ok": 
 @dataclass(frozen=True, slots=True)
 class CacheRows(Rows):
     """The entries of the chosen place as rows; ``every`` are those of all places, ``sums`` their totals, and
-    ``base`` what is told beside them."""
+    ``base`` what is told beside them. ``bad`` are the rows with errors or warnings."""
 
     every: tuple[Item, ...] = ()
     sums: tuple[Total, ...] = ()
     base: Mapping[str, Entry] = field(default_factory=dict)
+    bad: tuple[int, ...] = ()
 
 
 def columns() -> tuple[Column, ...]:
@@ -70,6 +71,7 @@ def arrange(items: Sequence[Item], state: CacheState, root: str, store: str, now
         tuple(items),
         totals(items, root, store),
         state.base,
+        tuple(row for row, item in enumerate(ordered) if _ORDER[severity_of(entries[item.path])] < _ORDER["note"]),
     )
 
 

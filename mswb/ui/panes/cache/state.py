@@ -37,7 +37,7 @@ class Work:
     """
 
     number: int
-    paths: tuple[str, ...]
+    paths: frozenset[str]
     status: Status = "running"
     steps: Mapping[str, Step] = field(default_factory=dict)
     done: int = 0
@@ -98,7 +98,7 @@ class Told:
 def begun(state: CacheState, paths: Sequence[str]) -> CacheState:
     """A verification begins."""
     number = state.numbers + 1
-    return replace(state, works=(*state.works[-20:], Work(number, tuple(paths))), numbers=number)
+    return replace(state, works=(*state.works[-20:], Work(number, frozenset(paths))), numbers=number)
 
 
 def told(state: CacheState, number: int, news: Told) -> CacheState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mswb.cache.check import Checked
@@ -33,11 +33,11 @@ class Verifying:
         """Check entries; what is found is shown as it comes."""
         pane = self._pane
         pane.change_caches(caches.begun, [entry.path for entry in entries])
-        number, send_s = pane.caches.numbers, pane.context.options.redraw_s
+        number = pane.caches.numbers
         name = os.path.basename(entries[0].path) if len(entries) == 1 else f"{len(entries):,}"
         self._tasks[number] = pane.context.tasks.start(
             f"{word('verify')} {printable(name)}",
-            lambda ticket: verify(ticket, entries, send_s),
+            lambda ticket: verify(ticket, entries, lambda: pane.news_s),
             lambda _: self._ended(number, "done"),
             received=lambda news: pane.news(number, news),
             failed=lambda problem: self._failed(number, problem),
@@ -70,8 +70,8 @@ class Verifying:
             pane.app.notify(end_text(work), severity="warning" if work.bad else "information", markup=False)
 
 
-def verify(ticket: Ticket, entries: Sequence[Entry], send_s: float) -> None:
-    """The work itself, in a thread: sends what it has found a few times a second."""
+def verify(ticket: Ticket, entries: Sequence[Entry], send_s: Callable[[], float]) -> None:
+    """The work itself, in a thread: sends what it has found each ``send_s()`` seconds."""
     from mswb.flows.cache_checks import verify as verified
 
     found: list[tuple[Entry, Checked | None]] = []
@@ -80,7 +80,7 @@ def verify(ticket: Ticket, entries: Sequence[Entry], send_s: float) -> None:
 
     def send(force: bool = False) -> None:
         nonlocal sent
-        if (found or steps) and (force or time.monotonic() - sent >= send_s):
+        if (found or steps) and (force or time.monotonic() - sent >= send_s()):
             ticket.send(Told(tuple(found), dict(steps)))
             found.clear()
             steps.clear()
@@ -99,11 +99,12 @@ def verify(ticket: Ticket, entries: Sequence[Entry], send_s: float) -> None:
 
 def end_text(work: Work) -> str:
     """What came of a verification, in one line."""
-    name, count = printable(os.path.basename(work.paths[0])), len(work.paths)
+    count = len(work.paths)
     if work.status == "cancelled":
         return f"{glyph('stopped')} {word('stopped', done=work.done, count=count)}"
     if work.bad:
         return f"{glyph('error')} {word('some bad', count=count, bad=work.bad)}"
     if count == 1:
-        return f"{glyph('ok')} {word('one fine', name=name)}"
+        (path,) = work.paths
+        return f"{glyph('ok')} {word('one fine', name=printable(os.path.basename(path)))}"
     return f"{glyph('ok')} {word('all fine', count=count)}"

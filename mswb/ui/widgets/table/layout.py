@@ -60,7 +60,12 @@ def natural_widths(data: TableData) -> dict[str, int]:
 
 
 def _says_nothing(column: Column, data: TableData) -> bool:
-    return column.optional and not any(data.value(row, column.key) for row in range(len(data)))
+    if not column.optional:
+        return False
+    values = data.arrays[column.key]
+    if isinstance(values, list):
+        return not any(values)
+    return not any(data.value(row, column.key) for row in range(len(data)))
 
 
 def sum_widths(view: View) -> dict[str, int]:
