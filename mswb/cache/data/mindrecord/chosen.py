@@ -24,14 +24,14 @@ class Chosen:
     Attributes:
         index: an index that a check has found sound: it knows the places that damaged lengths hide, and the columns of
             rows whose raw page is gone, where all columns are index fields.
-        lost: the numbers of rows that are not whole, once :meth:`rows` has come to its end.
+        lost: the numbers of rows that are not whole, first and last of each run; known once :meth:`rows` has ended.
         restored: how many rows have their columns from the index.
     """
 
     reader: Reader
     header: Header
     index: str | None
-    lost: list[int] = field(default_factory=list)
+    lost: list[tuple[int, int]] = field(default_factory=list)
     restored: int = 0
 
     def rows(self) -> Iterator[tuple[int, bytes, bytes]]:
@@ -51,6 +51,9 @@ class Chosen:
         raws = self.reader.twin()
         indexed = indexed_places(self.header)
         for group in groups(self.header):
+            if min(group.blob.base, group.raw.base) >= self.reader.size:
+                self._lose(group.first, group.first + group.rows - 1)
+                continue
             placed = None
             if index is not None:
                 try:
@@ -69,9 +72,14 @@ class Chosen:
                         check(memoryview(blob))
                     _agree(values, indexed, None if placed is None else placed[number])
                 except BadRow:
-                    self.lost.append(group.first + number)
+                    self._lose(group.first + number, group.first + number)
                     continue
                 yield group.first + number, raw, blob
+
+    def _lose(self, first: int, last: int) -> None:
+        if self.lost and self.lost[-1][1] + 1 == first:
+            first = self.lost.pop()[0]
+        self.lost.append((first, last))
 
     def _raw(self, reader: Reader, segment: Segment, span: Span | None, row: IndexRow | None) -> bytes:
         try:

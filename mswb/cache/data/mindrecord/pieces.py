@@ -26,6 +26,8 @@ def pieces(path: str, watch: Watch) -> Iterator[Piece]:
         for group in groups(header):
             if watch.cancelled():
                 raise OSError(0, "it was cancelled")
+            if min(group.blob.base, group.raw.base) >= reader.size:
+                return  # the file is cut, and a header may promise any number of such rows
             parts = ((raws, group.raw), (reader, group.blob))
             rows = [(source, part, rows_of(source, part, group.rows)) for source, part in parts]
             for number in range(group.rows):

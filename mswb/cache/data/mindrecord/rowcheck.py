@@ -29,6 +29,7 @@ class Tally:
         index: the first thing that is wrong with the index, in words.
         unfit: rows that are whole by their lengths and can't have the columns of the header.
         unreadable: why the index could not be read to its end.
+        skipped: whether there are row groups that were not looked at, since the file ends before them.
         cut: where the first row begins that the end of the file cuts off, and its number.
     """
 
@@ -42,12 +43,18 @@ class Tally:
     index: str = ""
     unreadable: str = ""
     unfit: int = 0
+    skipped: bool = False
     cut: tuple[int, int] | None = None
 
     def add(self, fault: Fault) -> None:
         self.total += 1
         if len(self.faults) < MAX_FAULTS:
             self.faults.append(fault)
+
+    def skip(self, first: int, size: int) -> None:
+        """Count a row group, whose first row this is, as lost: the file of ``size`` bytes ends before it."""
+        self.skipped = True
+        self.cut = min(self.cut or (size, first), (size, first))
 
     def add_value(self, fault: Fault) -> None:
         self.values_total += 1
@@ -71,6 +78,10 @@ def check_rows(reader: Reader, header: Header, index: Index | None, deep: bool, 
     for group in groups(header):
         if watch.cancelled():
             break
+        if min(group.blob.base, group.raw.base) >= reader.size:
+            # Nothing of it is there; a header may promise any number of such rows.
+            tally.skip(group.first, reader.size)
+            continue
         if index is not None and not tally.unreadable:
             try:
                 taken += judge.with_index(group, index)
@@ -79,7 +90,7 @@ def check_rows(reader: Reader, header: Header, index: Index | None, deep: bool, 
         if index is None or tally.unreadable:
             judge.group(group, None)
         watch.report(min(group.blob.base + group.blob.end, reader.size), reader.size, "bytes")
-    if index is not None and not tally.unreadable and not watch.cancelled():
+    if index is not None and not tally.unreadable and not tally.skipped and not watch.cancelled():
         extra = index.count() - taken
         if extra:
             tally.blame_index(f"it has {extra} rows more than the data")

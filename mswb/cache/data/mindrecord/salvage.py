@@ -287,13 +287,7 @@ def _rows(count: int) -> str:
     return "row is" if count == 1 else "rows are"
 
 
-def _ranges(numbers: Sequence[int]) -> str:
+def _ranges(runs: Sequence[tuple[int, int]]) -> str:
     """``3, 7-9``, at most twenty of them."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
     words = [str(first) if first == last else f"{first}-{last}" for first, last in runs[:20]]
     return ", ".join(words) + (f" and {len(runs) - 20} more ranges" if len(runs) > 20 else "")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mswb.cache import baseline
+from mswb.cache.data.mindrecord.salvage import plan
 from tests.unit.cache.mindrecord.files import (
     DAMAGES,
     HEADLESS,
@@ -202,6 +205,32 @@ def test_keys_that_mindspore_asks_for(tmp_path: Path, old: bytes, new: bytes) ->
     path = good(tmp_path)
     replace(old, new)(path)
     assert look(path).status == "corrupted"
+
+
+def test_pages_that_are_promised_and_not_there(tmp_path: Path) -> None:
+    def promise(header: dict[str, Any]) -> None:
+        size = header["page_size"]
+        for number in range(1, 3000):
+            page = {**header["page"][0], "page_id": 2 * number, "page_type_id": number, "page_size": size}
+            rows = {"start_row_id": 60 + (number - 1) * 4000, "end_row_id": 60 + number * 4000}
+            group = {"row_group_ids": [{"id": number, "offset": 0}], "page_id": 2 * number + 1, "page_size": size}
+            header["page"] += [{**page, **rows}, {**header["page"][1], **group, "page_type_id": number}]
+        header["header_size"] = 1 << 21
+
+    path = good(tmp_path)
+    data = path.read_bytes()
+    edit_header(promise, path)
+    with path.open("r+b") as file:
+        file.truncate(1 << 21)
+        file.seek(1 << 21)
+        file.write(data[16384:])
+    found = look(path)
+    assert (found.status, found.intact_records, found.records) == ("truncated", 60, 60 + 2999 * 4000)
+    assert (found.faults[0].record, found.faults[0].offset) == (60, path.stat().st_size)
+    (warning,) = plan(str(path), found, None).plan.warnings
+    assert warning == f"{path}: 11996000 rows are lost: 60-11996059"
+    baseline.write(baseline.make(str(path), "mindrecord"))
+    assert len(baseline.read(str(path)).pieces) == 1 + 2 * 60
 
 
 def test_hostile_index_is_not_run(tmp_path: Path) -> None:
