@@ -8,40 +8,34 @@ be to serve old samples some day.
 
 from __future__ import annotations
 
-import dis
 import enum
 import functools
 import hashlib
-import importlib.util
 import inspect
+import logging
 import os
 import re
 import sys
-import sysconfig
 import threading
 import types
 from pathlib import PurePath
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
+from .bytecode import code_parts, globals_of, is_library, tagged
 from .randomness import drawn_at_random
 
 _SCALARS = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented))
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
-_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType)
 _IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 _CALLABLES = (types.BuiltinFunctionType, types.MethodDescriptorType, types.MethodWrapperType, *_DESCRIPTORS)
 _SKIPPED_NAMES = "__dict__ __weakref__ __module__ __qualname__ __doc__ __firstlineno__ __static_attributes__"
 _SKIPPED = frozenset(_SKIPPED_NAMES.split())
-_STANDARD = tuple({os.path.realpath(sysconfig.get_paths()[name]) + os.sep for name in ("stdlib", "platstdlib")})
-_INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _CONTENTS = {("mindspore", "Schema"): "to_json", ("mindspore", "Vocab"): "vocab"}
 """Objects of C++ with a method that gives what they hold."""
-_HAS_DOC = 0x4000000
-"""CO_HAS_DOCSTRING of Python 3.13."""
 MAX_DEPTH = 150
 
 
@@ -91,13 +85,13 @@ class Digester:
         """A description of a value; two differ when the values do."""
         kind = type(value)
         if kind in _SCALARS:
-            yield _tagged(kind.__name__, repr(value))
+            yield tagged(kind.__name__, repr(value))
             return
         if kind in (list, tuple) and set(map(type, value)) <= _PLAIN:
-            yield _tagged(kind.__name__, repr(value))
+            yield tagged(kind.__name__, repr(value))
             return
         if id(value) in self._open:
-            yield _tagged("again", str(self._open[id(value)]))
+            yield tagged("again", str(self._open[id(value)]))
             return
         if len(self._open) > MAX_DEPTH:
             raise Unhashable(place + " (nested too deeply)", value)
@@ -117,54 +111,57 @@ class Digester:
     # Containers and data
 
     def _sequence(self, value: Any, place: str) -> Iterator[bytes]:
-        yield _tagged(type(value).__name__, str(len(value)))
+        yield tagged(type(value).__name__, str(len(value)))
         for index, item in enumerate(value):
             yield from self._parts(item, f"{place}[{index}]")
 
     def _set(self, value: Any, place: str) -> Iterator[bytes]:
-        yield _tagged(type(value).__name__, "".join(sorted(self.digest(item, place) for item in value)))
+        yield tagged(type(value).__name__, "".join(sorted(self.digest(item, place) for item in value)))
 
     def _mapping(self, value: Any, place: str) -> Iterator[bytes]:
-        yield _tagged(type(value).__name__, str(len(value)))
+        yield tagged(type(value).__name__, str(len(value)))
         for key, item in value.items():
             yield from self._parts(key, place)
             yield from self._parts(item, f"{place}[{key!r:.60}]")
 
     def _array(self, value: "np.ndarray[Any, Any]", place: str) -> Iterator[bytes]:
-        yield _tagged("array", f"{value.dtype.str}{value.shape}")
+        yield tagged("array", f"{value.dtype.str}{value.shape}")
         if value.dtype.hasobject:
             yield from self._parts(value.tolist(), place)
         else:
             yield np.ascontiguousarray(value).tobytes()
 
     def _text(self, value: Any, place: str) -> Iterator[bytes]:
-        yield _tagged(type(value).__name__, str(value))
+        yield tagged(type(value).__name__, str(value))
 
     def _repr(self, value: Any, place: str) -> Iterator[bytes]:
-        yield _tagged(type(value).__name__, repr(value))
+        yield tagged(type(value).__name__, repr(value))
 
     def _buffer(self, value: Any, place: str) -> Iterator[bytes]:
-        yield _tagged(type(value).__name__, "")
+        yield tagged(type(value).__name__, "")
         yield bytes(value)
 
     def _pattern(self, value: "re.Pattern[Any]", place: str) -> Iterator[bytes]:
-        yield _tagged("pattern", repr((value.pattern, value.flags)))
+        yield tagged("pattern", repr((value.pattern, value.flags)))
 
     def _enum(self, value: enum.Enum, place: str) -> Iterator[bytes]:
-        yield _tagged("enum", f"{_name_of(type(value))}.{value.name}")
+        yield tagged("enum", f"{_name_of(type(value))}.{value.name}")
 
     def _by_type(self, value: Any, place: str) -> Iterator[bytes]:
-        yield _tagged("type", _name_of(type(value)))
+        yield tagged("type", _name_of(type(value)))
+
+    def _logger(self, value: logging.Logger, place: str) -> Iterator[bytes]:
+        yield tagged("logger", value.name)
 
     # Code
 
     def _function(self, function: types.FunctionType, place: str) -> Iterator[bytes]:
-        yield _tagged("function", self._register(function, self._function_parts))
+        yield tagged("function", self._register(function, self._function_parts))
 
     def _function_parts(self, function: types.FunctionType, name: str) -> Iterator[bytes]:
         if self._in_package(function.__module__):
             return
-        yield from _code(function.__code__, function.__doc__)
+        yield from code_parts(function.__code__, function.__doc__)
         yield from self._parts(function.__defaults__, f"a default of {name}")
         yield from self._parts(function.__kwdefaults__, f"a default of {name}")
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -173,15 +170,28 @@ class Digester:
                 content = cell.cell_contents
             except ValueError:
                 continue
-            yield _tagged("closure", variable)
+            yield tagged("closure", variable)
             yield from self._parts(content, place)
-        used = dict(_globals(function))
-        for variable, content in sorted(used.items()):
-            yield _tagged("global", variable)
-            yield from self._parts(content, f"the global {variable!r}, which {name} uses,")
+        used = {}
+        for variable, content, attributes in globals_of(function):
+            used[variable] = content
+            place = f"the global {variable!r}, which {name} uses,"
+            yield tagged("global", variable)
+            if attributes and self._is_space(content):
+                for attribute in sorted(attributes):
+                    yield tagged("attribute", attribute)
+                    yield from self._parts(getattr(content, attribute, None), place)
+            else:
+                yield from self._parts(content, place)
         drawn = drawn_at_random(function.__code__, used)
         if drawn:
             self.random[name] = drawn
+
+    def _is_space(self, value: Any) -> bool:
+        """Whether of a global only those attributes count that are used: the user's modules, parsed arguments."""
+        if isinstance(value, types.ModuleType):
+            return not self._in_package(value.__name__)
+        return isinstance(value, types.SimpleNamespace) or type(value).__name__ == "Namespace"
 
     def _method(self, method: types.MethodType, place: str) -> Iterator[bytes]:
         yield from self._parts(method.__func__, place)
@@ -194,18 +204,18 @@ class Digester:
 
     def _builtin(self, value: Any, place: str) -> Iterator[bytes]:
         owner = getattr(value, "__self__", None)
-        yield _tagged("builtin", f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}")
+        yield tagged("builtin", f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}")
         self._in_package(getattr(value, "__module__", None) or getattr(type(owner), "__module__", None))
         if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             yield from self._parts(owner, place)
 
     def _wrapped(self, value: Any, place: str) -> Iterator[bytes]:
-        yield _tagged(type(value).__name__, "")
+        yield tagged(type(value).__name__, "")
         inner = [getattr(value, name, None) for name in ("__func__", "fget", "fset", "func")]
         yield from self._parts([item for item in inner if item is not None], place)
 
     def _class(self, kind: type, place: str) -> Iterator[bytes]:
-        yield _tagged("class", self._register(kind, self._class_parts))
+        yield tagged("class", self._register(kind, self._class_parts))
 
     def _class_parts(self, kind: type, name: str) -> Iterator[bytes]:
         if self._in_package(kind.__module__):
@@ -214,11 +224,11 @@ class Digester:
         for attribute, content in sorted(vars(kind).items()):
             if attribute in _SKIPPED or attribute.startswith("_abc_") or isinstance(content, _DESCRIPTORS):
                 continue
-            yield _tagged("attribute", attribute)
+            yield tagged("attribute", attribute)
             yield from self._parts(content, f"{name}.{attribute}")
 
     def _module(self, module: types.ModuleType, place: str) -> Iterator[bytes]:
-        yield _tagged("module", self._register(module, self._module_parts))
+        yield tagged("module", self._register(module, self._module_parts))
 
     def _module_parts(self, module: types.ModuleType, name: str) -> Iterator[bytes]:
         file = getattr(module, "__file__", None)
@@ -265,7 +275,7 @@ class Digester:
         if file is None and found is not None and not list(getattr(found, "__path__", [])):
             return True
         paths = [file] if file else list(getattr(found, "__path__", []))
-        if not any(map(_is_library, paths)):
+        if not any(map(is_library, paths)):
             return False
         version = getattr(found, "__version__", None)
         if isinstance(version, str):
@@ -278,7 +288,7 @@ class Digester:
         kind = type(value)
         inner = getattr(value, "__wrapped__", None)
         if callable(inner):  # a decorator of C, such as functools.lru_cache
-            yield _tagged("wrapper", _name_of(kind))
+            yield tagged("wrapper", _name_of(kind))
             yield from self._parts(inner, place)
             return
         told = _CONTENTS.get((kind.__module__.partition(".")[0], kind.__name__))
@@ -286,7 +296,7 @@ class Digester:
             yield from self._parts(getattr(value, told)(), place)
             return
         if kind.__module__.startswith("mindspore._c_") and "0x" not in repr(value):
-            yield _tagged(kind.__name__, repr(value))
+            yield tagged(kind.__name__, repr(value))
             return
         yield from self._parts(kind, place)
         slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(value, name)]
@@ -294,10 +304,10 @@ class Digester:
             yield from self._reduced(value, place)
             return
         for name, content in sorted(getattr(value, "__dict__", {}).items()):
-            yield _tagged("attribute", name)
+            yield tagged("attribute", name)
             yield from self._parts(content, f"{place}.{name}")
         for name in sorted(slots):
-            yield _tagged("slot", name)
+            yield tagged("slot", name)
             yield from self._parts(getattr(value, name), f"{place}.{name}")
 
     def _reduced(self, value: Any, place: str) -> Iterator[bytes]:
@@ -307,7 +317,7 @@ class Digester:
         except Exception:
             reduced = None
         if isinstance(reduced, str):  # a function of an extension, by its name
-            yield _tagged("named", f"{_module_of(value)}.{reduced}")
+            yield tagged("named", f"{_module_of(value)}.{reduced}")
             self._in_package(_module_of(value) or type(value).__module__)
             return
         if not isinstance(reduced, tuple) or not 2 <= len(reduced) <= 6 or inspect.isgenerator(value):
@@ -339,7 +349,8 @@ _FORMS: Tuple[Tuple[Any, _Describe], ...] = (
     ((slice, range), Digester._repr),
     ((bytearray, memoryview), Digester._buffer),
     (re.Pattern, Digester._pattern),
-    (_LOCKS, Digester._by_type),
+    ((*_LOCKS, type(os.environ), threading.local), Digester._by_type),
+    (logging.Logger, Digester._logger),
 )
 
 
@@ -357,78 +368,6 @@ _FORMS += (
     ((set, frozenset), _exactly((set, frozenset), Digester._set)),
     (dict, _exactly((dict,), Digester._mapping)),
 )
-
-
-def _code(code: types.CodeType, doc: Optional[str] = None) -> Iterator[bytes]:
-    """Byte code with all that it refers to by number; neither lines, nor comments, nor the function's doc text."""
-    flags = code.co_flags & ~_HAS_DOC
-    yield _tagged("code", repr((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, flags)))
-    yield code.co_code
-    yield getattr(code, "co_exceptiontable", b"")
-    yield _tagged("names", repr((code.co_names, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])))
-    for index, constant in enumerate(code.co_consts):
-        if isinstance(constant, types.CodeType):
-            yield from _code(constant)
-        elif isinstance(constant, frozenset):
-            yield _tagged("frozenset", repr(sorted(map(repr, constant))))
-        else:
-            told = None if index == 0 and doc is not None and constant == doc else constant
-            yield _tagged("constant", type(told).__name__ + repr(told))
-
-
-def _globals(function: types.FunctionType) -> Iterator[Tuple[str, Any]]:
-    """The globals that a function loads, and the modules that it imports."""
-    space = function.__globals__
-    seen: Set[str] = set()
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-        for step in dis.get_instructions(code):
-            name = step.argval
-            if step.opname in _LOADS and name not in seen and name in space:
-                seen.add(name)
-                yield name, space[name]
-            elif step.opname == "IMPORT_NAME" and isinstance(name, str) and f"import {name}" not in seen:
-                seen.add(f"import {name}")
-                module = sys.modules.get(name) or _unloaded(name)
-                if module is not None:
-                    yield f"import {name}", module
-
-
-def _unloaded(name: str) -> Optional[types.ModuleType]:
-    """A stand-in for a module that is not imported yet: its name and its file."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError, AttributeError):
-        return None
-    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
-        return None
-    if _is_library(spec.origin):
-        return None
-    module = types.ModuleType(name)
-    module.__file__ = spec.origin
-    return module
-
-
-def _is_library(path: str) -> bool:
-    """Whether a file is of Python or of an installed package, and not the user's own."""
-    real = os.path.realpath(path)
-    if real.startswith(_STANDARD) or _INSTALLED.search(real) is not None:
-        return True
-    folder = os.path.dirname(real)
-    if os.path.basename(real).startswith("__init__."):
-        folder = os.path.dirname(folder)
-    return _is_install_target(folder)
-
-
-@functools.lru_cache(maxsize=None)
-def _is_install_target(folder: str) -> bool:
-    """Whether an installer has put packages there (``pip install --target``)."""
-    try:
-        return any(name.endswith(".dist-info") for name in os.listdir(folder))
-    except OSError:
-        return False
 
 
 def _source(path: str) -> bytes:
@@ -459,11 +398,6 @@ def _name_of(thing: Any) -> str:
 def _module_of(thing: Any) -> str:
     name = getattr(thing, "__module__", None)
     return name if isinstance(name, str) else ""
-
-
-def _tagged(tag: str, text: str) -> bytes:
-    data = text.encode("utf-8", "surrogatepass")
-    return b"%s %d:%s;" % (tag.encode(), len(data), data)
 
 
 def _hex(parts: Iterator[bytes]) -> str:

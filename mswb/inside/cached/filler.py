@@ -72,6 +72,8 @@ class Filler:
                 say(f"{self.manifest.name}: the cache is full (cache_size); the other samples are read from the source")
                 return False
             if not self.lease.valid():
+                self.full = self._failed = True
+                say(f"{self.manifest.name}: another process has taken the cache over; samples are not kept any more")
                 return False
             try:
                 self._writer.append(sample_id, values)
@@ -108,11 +110,13 @@ class Filler:
             complete: the number of samples, when all of them are there: then the shards are sealed.
         """
         with self._lock:
-            if self._closed or not self.lease.valid():
-                self._closed = True
+            if self._closed:
                 return
             self._closed = True
             _fillers.pop(self.folder, None)
+            if not self.lease.valid():
+                self.lease.release()
+                return
             try:
                 if complete is not None or self._reached:
                     self._writer.seal()

@@ -44,6 +44,10 @@ class Wishes(NamedTuple):
     force: bool
 
 
+class Unwritable(Exception):
+    """The cache's own files can't be written: the disk is full, or it is read-only. The source has no part in it."""
+
+
 class Opening:
     """The steps from a subject and its key to a dataset."""
 
@@ -68,10 +72,14 @@ class Opening:
         mount = mount_of(self.folder)
         self.mapped = not mount.remote
         manifest = self._manifest()
-        if manifest is None or not self._complete(manifest):
-            filler, manifest = self._begin(manifest)
-        else:
-            filler = None
+        filler: Optional[Filler] = None
+        try:
+            if manifest is None or not self._complete(manifest):
+                filler, manifest = self._begin(manifest)
+        except Unwritable as problem:
+            say(f"{self.wishes.name}: the cache can't be written ({problem}); samples it lacks are not kept")
+            if manifest is None:
+                return self.subject.uncached()
         if manifest is None:
             say(f"{self.wishes.name}: another process is making the cache; this one reads from the source")
             return self.subject.uncached()
@@ -106,7 +114,8 @@ class Opening:
     def _tell_changes(self) -> None:
         """Say what has changed since the cache of this name was made; stop in strict mode if it is the count."""
         if os.path.exists(os.path.join(self.folder, "manifest.json")):
-            if _OUTDATED & read_stats(self.folder).get("notes", {}).keys():
+            notes = read_stats(self.folder).get("notes")
+            if isinstance(notes, dict) and _OUTDATED & notes.keys():
                 self._mark(self.folder, dict.fromkeys(_OUTDATED, ""))
             return
         others = self._others()
@@ -213,9 +222,9 @@ class Opening:
             probed = self._probe()
             manifest = self._write_list(layout_of(self._names(probed), probed))
         if not self.wishes.eager:
-            filler = Filler(self.folder, manifest, _layout(manifest), lease, self.wishes.limit, self._used())
+            filler = self._filler(manifest, lease, self._used())
             return filler, manifest
-        filler = Filler(self.folder, manifest, _layout(manifest), lease, self.wishes.limit, self._used())
+        filler = self._filler(manifest, lease, self._used())
         misfit = self._fill_now(filler)
         if misfit is not None:
             filler = self._begin_varied(filler, manifest, misfit)
@@ -224,6 +233,12 @@ class Opening:
             filler.close()
             raise CannotCache(f"cache {self.wishes.name!r}: samples differ in their columns: {describe(misfit)}")
         return None, filler.manifest
+
+    def _filler(self, manifest: Manifest, lease: Lease, used: int) -> Filler:
+        try:
+            return Filler(self.folder, manifest, _layout(manifest), lease, self.wishes.limit, used)
+        except OSError as problem:
+            raise Unwritable(problem.strerror) from problem
 
     def _probe(self) -> List[Row]:
         """A few samples, spread over the source, or its first ones; they are not read again for the cache."""
@@ -256,10 +271,13 @@ class Opening:
 
     def _write_list(self, layout: Layout) -> Manifest:
         listed = sum(map(len, self.files.values()))
-        with open(os.path.join(self.folder, LIST), "wb") as file:
-            file.write(render(self.files))
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with open(os.path.join(self.folder, LIST), "wb") as file:
+                file.write(render(self.files))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as problem:
+            raise Unwritable(problem.strerror) from problem
         size = sum(item.size for entries in self.files.values() for item in entries.values())
         source = {
             "roots": sorted(self.files),
@@ -317,7 +335,7 @@ class Opening:
         layout = layout_of(filler.layout.names, [misfit], varied=True)
         source = {**manifest.source, "texts": layout.texts}
         manifest = replace(manifest, schema=layout.columns, source=source)
-        return Filler(self.folder, manifest, _layout(manifest), lease, self.wishes.limit, 0)
+        return self._filler(manifest, lease, 0)
 
     def _remove_shards(self) -> None:
         """Called under the lease, before there is a manifest that readers go by, or where this process made it."""

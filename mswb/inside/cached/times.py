@@ -157,7 +157,16 @@ class Recorder:
         try:
             _add(self.folder, times, size, notes)
         except OSError:
-            pass
+            self._keep(times, size, notes)
+
+    def _keep(self, times: Dict[str, Histogram], size: int, notes: Dict[str, str]) -> None:
+        """Counts that could not be written now (a full disk) wait for the next time."""
+        with self._lock:
+            for kind, histogram in times.items():
+                self._times[kind].merge(histogram.classes, (histogram.sum_ms, histogram.max_ms))
+            self._bytes += size
+            self._notes = {**notes, **self._notes}
+            self._dirty = True
 
     def _add_workers(self, shared: SharedCounts) -> None:
         classes, sums, size = shared.collect(lambda pid: start_time(pid) is not None)
@@ -211,9 +220,13 @@ def _change(folder: str, change: Callable[[Dict[str, Any]], Dict[str, Any]]) -> 
             pass  # a file system without locks: two processes that add at the same moment lose one addition
         content = json.dumps(change(read_stats(folder)))
         own = os.path.join(folder, f".{STATS}.{os.getpid()}.{threading.get_ident()}")
-        with open(own, "w", encoding="utf-8") as file:
-            file.write(content)
-        os.replace(own, os.path.join(folder, STATS))
+        try:
+            with open(own, "w", encoding="utf-8") as file:
+                file.write(content)
+            os.replace(own, os.path.join(folder, STATS))
+        except OSError:
+            os.unlink(own)
+            raise
     finally:
         os.close(lock)
 

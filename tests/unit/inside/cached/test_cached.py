@@ -263,3 +263,35 @@ def test_a_root_that_can_not_be_written_is_no_end(tmp_path: Path, capsys: pytest
     dataset = cached(source, "train", root=str(tmp_path / "file"))
     assert dataset.source is source
     assert "no cache at" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["write_manifest", "StoreWriter"])
+def test_a_full_disk_is_no_end(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from mswb.inside.cached import filler
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    source = Source()
+    monkeypatch.setattr(filler, name, full)
+    assert cached(source, "train").source is source
+    assert "can't be written (No space left on device)" in capsys.readouterr().err
+
+
+def test_a_disk_that_fills_up_keeps_what_was_acknowledged(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mswb.inside.store import writer
+
+    dataset = cached(Source(size=100), "train")
+    for number in range(5):
+        dataset.source[number]
+    dataset.source.filler.sync()
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "_write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        for number in range(10):
+            assert float(dataset.source[number][0][0]) == number
+        dataset.source.filler.sync()
+    assert "the disk is full" in capsys.readouterr().err
+    assert values(dataset) == values(dataset) == [float(number) for number in range(10)]
+    assert (stats(root)["hits"], stats(root)["misses"]) == (15, 20)

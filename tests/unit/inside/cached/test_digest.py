@@ -120,6 +120,23 @@ def test_an_import_inside_a_function_counts(tmp_path: Path, monkeypatch: pytest.
     assert digest_of(resize)[1]["lazily_loaded"] != before
 
 
+def test_of_a_module_and_of_arguments_only_what_is_used_counts() -> None:
+    text = (
+        "import argparse, logging, os\nimport settings\nlogger = logging.getLogger('a')\n"
+        "args = argparse.Namespace(size={}, rate={})\n"
+        "def resize(x):\n    logger.info(os.environ)\n    return x * args.size + settings.OFFSET\n"
+    )
+
+    def build(size: int, rate: int, settings: str) -> dict[str, str]:
+        module("settings", settings)
+        return digest_of(module("train", text.format(size, rate)).resize)[1]
+
+    before = build(1, 1, "OFFSET = 1\nNAME = 'a'\n")
+    assert build(1, 2, "OFFSET = 1\nNAME = 'b'\n") == before
+    assert build(2, 1, "OFFSET = 1\nNAME = 'a'\n") != before
+    assert build(1, 1, "OFFSET = 2\nNAME = 'a'\n") != before
+
+
 def test_functions_that_call_each_other_end() -> None:
     text = "def odd(n):\n    return n and even(n - 1)\ndef even(n):\n    return not n or odd(n - 1)\n"
     made = module("parity", text)

@@ -7,7 +7,6 @@ import math
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,8 +102,19 @@ def test_notes_come_and_go_and_leave_the_counts(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "stats.json").read_text())["notes"] == {"lock-unsafe": "nfs"}
 
 
-def test_a_folder_that_is_gone_keeps_no_counts(tmp_path: Path) -> None:
-    recorder = recorder_of(str(tmp_path / "gone"))
-    recorder.hit(float(np.float64(0.001)), 1)
+def test_counts_that_can_not_be_written_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = recorder_of(str(tmp_path / "folder"))
+    recorder.hit(0.001, 1)
     recorder.flush()
-    assert not (tmp_path / "gone").exists()
+    assert not (tmp_path / "folder").exists()
+    (tmp_path / "folder").mkdir()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", full)
+        recorder.flush()
+    assert os.listdir(tmp_path / "folder") == [".stats.lock"]
+    recorder.flush()
+    assert read_stats(str(tmp_path / "folder"))["hits"] == 1
