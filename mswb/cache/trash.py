@@ -12,46 +12,30 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from mswb.cache.locate import cache_root
-from mswb.cache.trashes import (
-    DATA,
-    DAY_S,
-    DOOMED,
-    NAME,
-    RECORD,
-    TrashItem,
-    is_ours,
-    items,
-    own_trash,
-    read,
-    remember,
-    write,
-)
-from mswb.files.mounts import mount_points
-from mswb.files.moves import (
-    delete,
-    exchange,
-    folder_at,
-    identity_at,
-    make_folders,
-    movable,
-    real_place,
-    rename_new,
-)
+from mswb.cache.trash_intake import Refused, is_still, new_operation, take
+from mswb.cache.trashes import DATA, DAY_S, DOOMED, NAME, RECORD, TrashItem, items, read
+from mswb.files.moves import delete, folder_at, identity_at, make_folders, movable, real_place, rename_new
 from mswb.files.tree import held
 from mswb.plan import Action, Doer, Plan, path_identity
 
-_TRIES = 8
+__all__ = [
+    "TRASH_KINDS",
+    "Refused",
+    "doers",
+    "empty",
+    "empty_action",
+    "empty_plan",
+    "move",
+    "new_operation",
+    "purge",
+    "put_in_place",
+    "restore",
+    "restore_action",
+    "sweep",
+    "trash_action",
+]
+
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-
-class Refused(Exception):
-    """Something was not moved or restored; the text says why, and nothing has changed."""
-
-
-def new_operation() -> str:
-    """An id under which several things go together."""
-    return f"{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(3).hex()}"
 
 
 def move(
@@ -73,7 +57,7 @@ def move(
         Refused: it is gone, or another thing by now, or it holds another file system or a trash.
         OSError: the disk or its permissions forbid it; the thing is where it was.
     """
-    return _take(real_place(path), trash_root, why, operation, identity, None)
+    return take(real_place(path), trash_root, why, operation, identity, None)
 
 
 def put_in_place(
@@ -93,7 +77,7 @@ def put_in_place(
     Raises:
         Refused, OSError: as :func:`move`; ``new`` stays where it is.
     """
-    return _take(real_place(path), trash_root, why, operation, identity, real_place(new))
+    return take(real_place(path), trash_root, why, operation, identity, real_place(new))
 
 
 def restore(item: TrashItem) -> str:
@@ -222,7 +206,7 @@ def doers(
     """
     operation = new_operation()
 
-    def take(action: Action) -> str:
+    def into(action: Action) -> str:
         reason = refuse(action.target) if refuse else ""
         return reason or _told(
             lambda: move(action.target, trash_root, why, operation=operation, identity=action.identity)
@@ -234,10 +218,10 @@ def doers(
 
     def bring(action: Action) -> str:
         found = items() if known_items is None else known_items
-        item = next((one for one in found if one.path == action.target and _is(one.data, action.identity)), None)
+        item = next((one for one in found if one.path == action.target and is_still(one.data, action.identity)), None)
         return "it is not in the trash any more" if item is None else _told(lambda: restore(item))
 
-    return {"trash": take, "delete": destroy, "empty-trash": _do_empty, "restore": bring}
+    return {"trash": into, "delete": destroy, "empty-trash": _do_empty, "restore": bring}
 
 
 def _do_empty(action: Action) -> str:
@@ -262,175 +246,16 @@ def _told(work: Callable[[], object]) -> str:
 
 def _checked(action: Action, folder: str) -> TrashItem:
     item = read(folder)
-    if item is None or not _is(folder, action.identity):
+    if item is None or not is_still(folder, action.identity):
         raise Refused("it is not in the trash any more")
     return item
 
 
-def _is(path: str, identity: str) -> bool:
-    try:
-        return path_identity(path) == identity
-    except OSError:
-        return False
-
-
-def _take(
-    path: str, trash_root: str | None, why: str, operation: str | None, identity: str | None, new: str | None
-) -> TrashItem:
-    item = _planned(path, trash_root, why, operation or new_operation(), new)
-    if identity is not None and item.identity != identity:
-        raise Refused("another thing has taken its place")
-    _refuse_unmovable(path, item)
-    _enter(item)
-    try:
-        with folder_at(os.path.dirname(path)) as home, folder_at(item.folder) as trash:
-            name = os.path.basename(path)
-            if new is None:
-                _rename_checked(home, name, trash, item.identity)
-            else:
-                _swap(home, name, trash, item.identity, new)
-    except BaseException:
-        if not os.path.lexists(item.data):
-            _forget(item)
-        raise
-    return item
-
-
-def _planned(path: str, trash_root: str | None, why: str, operation: str, new: str | None) -> TrashItem:
-    """The record of a move, by what is at ``path`` now."""
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
-        raise Refused("it is gone already") from None
-    root = _root_for(path, found.st_dev, trash_root)
-    content = held(path)
-    return TrashItem(
-        new_operation(),
-        operation,
-        root,
-        os.path.relpath(path, root),
-        own_trash(root),
-        why,
-        f"{found.st_ino}:{found.st_dev}",
-        content.size_bytes,
-        content.disk_bytes,
-        content.files,
-        time.time(),
-        path_identity(new) if new is not None else "",
-    )
-
-
-def _root_for(path: str, device: int, wanted: str | None) -> str:
-    """The folder whose trash takes ``path``: above it, and on its file system, so that a rename is all there is."""
-    for root in (wanted, cache_root(os.environ)):
-        if root is None:
-            continue
-        root = os.path.realpath(root)
-        if path.startswith(root.rstrip("/") + "/") and _device(root) == device:
-            return root
-    return os.path.dirname(path)
-
-
-def _device(path: str) -> int:
-    try:
-        return os.lstat(path).st_dev
-    except OSError:
-        return -1
-
-
-def _refuse_unmovable(path: str, item: TrashItem) -> None:
-    trash = os.path.join(item.root, item.trash)
-    if trash == path or trash.startswith(path + "/"):
-        raise Refused("the trash lies in it")
-    if os.path.ismount(path) or _has_mount(path):
-        raise Refused("another file system is mounted in it")
-    if item.replaced_by and int(item.replaced_by.partition(":")[2]) != int(item.identity.partition(":")[2]):
-        raise Refused("what replaces it lies on another file system")
-
-
-def _has_mount(path: str) -> bool:
-    return any(point.startswith(path + "/") for point in mount_points())
-
-
-def _enter(item: TrashItem) -> None:
-    """Make the item's folder with its record; the thing itself is still in its place."""
-    remember(item.root)
-    try:
-        _make_folder(item)
-        write(item)
-    except OSError:
-        _forget(item)
-        raise
-
-
-def _make_folder(item: TrashItem) -> None:
-    trash = os.path.join(item.root, item.trash)
-    for _ in range(_TRIES):
-        try:
-            os.mkdir(trash, 0o700)
-        except FileExistsError:
-            if not is_ours(trash):
-                raise Refused(f"{trash} is no folder that only you can write into") from None
-        try:
-            os.mkdir(item.folder, 0o700)
-            return
-        except FileNotFoundError:  # another process has just taken the empty trash away
-            continue
-    raise Refused(f"{trash} goes as fast as it is made")
-
-
-def _forget(item: TrashItem) -> None:
-    shutil.rmtree(item.folder, ignore_errors=True)
-    try:
-        os.rmdir(os.path.join(item.root, item.trash))
-    except OSError:
-        pass
-
-
-def _rename_checked(home: int, name: str, trash: int, identity: str) -> None:
-    """Rename, and look again: what was swapped in between the check and the rename goes back at once."""
-    try:
-        if identity_at(home, name) != identity:
-            raise Refused("another thing has taken its place")
-        with movable(home, name):
-            rename_new(home, name, trash, DATA)
-    except FileNotFoundError:
-        raise Refused("it is gone already") from None
-    except OSError as problem:
-        if problem.errno == errno.EXDEV:
-            raise Refused("it can't be renamed into the trash: another mount lies between") from None
-        raise
-    if identity_at(trash, DATA) != identity:
-        rename_new(trash, DATA, home, name)
-        raise Refused("another thing has taken its place")
-
-
-def _swap(home: int, name: str, trash: int, identity: str, new: str) -> None:
-    """``new`` in the place of ``name``, which goes to the trash."""
-    with folder_at(os.path.dirname(new)) as source:
-        base = os.path.basename(new)
-        if identity_at(home, name) != identity:
-            raise Refused("another thing has taken its place")
-        if not exchange(source, base, home, name):
-            _rename_checked(home, name, trash, identity)
-            try:
-                rename_new(source, base, home, name)
-            except BaseException:
-                rename_new(trash, DATA, home, name)
-                raise
-            return
-        try:
-            _rename_checked(source, base, trash, identity)
-        except BaseException:
-            exchange(source, base, home, name)
-            raise
-
-
 def _change_back(item: TrashItem) -> str:
     """Let an item and what replaced it change places, if that is still there: another undo changes them again."""
-    if not _is(item.path, item.replaced_by):
+    if not is_still(item.path, item.replaced_by):
         raise Refused(f"something else has come to {item.path} since")
-    if not _is(item.data, item.identity):
+    if not is_still(item.data, item.identity):
         raise Refused("what lies in the trash under its name is something else")
     put_in_place(item.data, item.path, item.root, f"undo of: {item.why}", identity=item.replaced_by)
     shutil.rmtree(item.folder)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mswb.cache import trash, trashes
+from mswb.cache import trash, trash_intake, trashes
 from mswb.cache.trash import Refused
 from mswb.plan import Plan, apply, path_identity
 
@@ -130,7 +130,7 @@ def test_a_replacement_that_was_changed_since_stays(work: Path) -> None:
 
 
 def test_without_exchange_a_replacement_goes_in_two_steps(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trash, "exchange", lambda *_: False)
+    monkeypatch.setattr(trash_intake, "exchange", lambda *_: False)
     (work / "file").write_text("old")
     (work / "new").write_text("new")
     item = trash.put_in_place(work / "new", work / "file")
@@ -150,14 +150,14 @@ def test_another_thing_in_its_place_stays(work: Path) -> None:
 def test_a_swap_between_check_and_rename_is_undone(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (work / "a").write_text("meant")
     (work / "b").write_text("other")
-    real = trash.rename_new
+    real = trash_intake.rename_new
 
     def swapped(source: int, name: str, target: int, new: str) -> None:
-        monkeypatch.setattr(trash, "rename_new", real)
+        monkeypatch.setattr(trash_intake, "rename_new", real)
         os.replace(work / "b", work / "a")
         real(source, name, target, new)
 
-    monkeypatch.setattr(trash, "rename_new", swapped)
+    monkeypatch.setattr(trash_intake, "rename_new", swapped)
     with pytest.raises(Refused, match="another thing"):
         trash.move(work / "a")
     assert (work / "a").read_text() == "other" and os.listdir(work) == ["a"]
@@ -234,7 +234,7 @@ def test_a_trash_that_another_process_takes_away_is_made_again(work: Path, monke
             rest.pop().rmdir()
         real(path, mode, **more)
 
-    monkeypatch.setattr(trash.os, "mkdir", racing)
+    monkeypatch.setattr(trash_intake.os, "mkdir", racing)
     item = trash.move(work / "a")
     assert rest == [] and trashes.items() == [item]
 
@@ -291,7 +291,7 @@ def test_purging_works_on_a_full_disk(work: Path, monkeypatch: pytest.MonkeyPatc
         raise OSError(code, os.strerror(code))
 
     folder = tree(work / "cache")
-    monkeypatch.setattr(trash, "write", full)
+    monkeypatch.setattr(trash_intake, "write", full)
     with pytest.raises(OSError):
         trash.move(folder)
     assert folder.exists() and os.listdir(work) == ["cache"]
