@@ -15,8 +15,9 @@ import numpy as np
 
 from mswb.cache.check import Fault
 from mswb.inside.store.columns import Column
-from mswb.inside.store.index import plausible, read_open, read_raw, read_sealed
+from mswb.inside.store.index import plausible, read_raw, read_sealed
 from mswb.inside.store.layout import (
+    GRID,
     INDEX_HEADER,
     PAGE,
     RECORD_HEADER,
@@ -283,11 +284,21 @@ def _damaged_row(shard: Shard, problem: InvalidCacheFile) -> Fault:
 def _read_open_index(shard: Shard, written: bool) -> None:
     """The rows that a writer has acknowledged. They help, but an unfinished shard does without."""
     assert shard.header is not None
+    start = shard.header.data_start
     try:
-        rows = read_open(shard.index, shard.header.data_start, shard.size)
+        data = read_raw(shard.index)[1]
     except InvalidCacheFile:
         return
-    shard.rows = _in_order(rows)
-    if written and shard.rows is not None:
-        last = shard.rows[-1].tolist() if len(rows) else None
-        shard.end = last[0] + record_size(last[1]) if last else shard.header.data_start
+    rows = np.frombuffer(data[: len(data) - len(data) % ROW.itemsize], dtype=ROW)
+    good = plausible(rows, start, shard.size)
+    shard.rows = _in_order(rows[:good])
+    if written:
+        if shard.rows is not None:
+            last = shard.rows[-1].tolist() if good else None
+            shard.end = last[0] + record_size(last[1]) if last else start
+        return
+    beyond = rows[good:]["offset"]
+    lost = int(((beyond >= start) & (beyond % GRID == 0)).sum())
+    if lost:
+        reason = f"{lost} record{'s' if lost != 1 else ''} that were acknowledged lie beyond its end"
+        shard.faults.append(Fault("truncated", reason, shard.size, file=shard.path, values={"lost": lost}))
