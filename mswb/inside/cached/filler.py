@@ -83,15 +83,13 @@ class Filler:
                 if time.monotonic() - self._synced > SYNC_S:
                     self._sync()
             except WriteFailed as problem:
-                self._pending.clear()
-                self.full = self._failed = True
-                say(f"{self.manifest.name}: {problem}; the other samples are read from the source")
+                self._give_up(problem)
                 return False
             return True
 
     def has(self, sample_id: int) -> bool:
-        """Whether a sample was appended and no reader can see it yet."""
-        return sample_id in self._pending
+        """Whether a sample was taken, so that a reader that has synced and looked again sees it."""
+        return sample_id in self._taken
 
     def sync(self) -> None:
         """Make everything that was appended visible to readers."""
@@ -100,8 +98,7 @@ class Filler:
                 try:
                     self._sync()
                 except WriteFailed as problem:
-                    self.full = self._failed = True
-                    say(f"{self.manifest.name}: {problem}")
+                    self._give_up(problem)
 
     def close(self, complete: Optional[int] = None) -> None:
         """Sync, write down who has written what, and give the lease up.
@@ -127,6 +124,12 @@ class Filler:
                 say(f"{self.manifest.name}: {problem}")
             finally:
                 self.lease.release()
+
+    def _give_up(self, problem: WriteFailed) -> None:
+        self._taken -= set(problem.lost)
+        self._pending.clear()
+        self.full = self._failed = True
+        say(f"{self.manifest.name}: {problem}; the other samples are read from the source")
 
     def _finished(self, complete: Optional[int]) -> Manifest:
         """The manifest of a cache to which nothing more will come; without a count where not all samples fit."""
