@@ -241,6 +241,10 @@ def _told(work: Callable[[], object]) -> str:
         work()
     except Refused as problem:
         return str(problem)
+    except OSError as problem:
+        if problem.errno not in _FULL:
+            raise
+        return "the disk is too full for the record of a trash; mswb cache clean --purge deletes at once"
     return ""
 
 
