@@ -34,8 +34,8 @@ _IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 _CALLABLES = (types.BuiltinFunctionType, types.MethodDescriptorType, types.MethodWrapperType, *_DESCRIPTORS)
 _SKIPPED_NAMES = "__dict__ __weakref__ __module__ __qualname__ __doc__ __firstlineno__ __static_attributes__"
 _SKIPPED = frozenset(_SKIPPED_NAMES.split())
-_CONTENTS = {("mindspore", "Schema"): "to_json", ("mindspore", "Vocab"): "vocab"}
-"""Objects of C++ with a method that gives what they hold."""
+_CONTENTS = {"Schema": ("to_json",), "Vocab": ("vocab",), "Tensor": ("as_array", "asnumpy"), "Parameter": ("asnumpy",)}
+"""Objects of MindSpore that lie in C++, with the methods that give what they hold."""
 MAX_DEPTH = 150
 
 
@@ -291,12 +291,14 @@ class Digester:
             yield tagged("wrapper", _name_of(kind))
             yield from self._parts(inner, place)
             return
-        told = _CONTENTS.get((kind.__module__.partition(".")[0], kind.__name__))
-        if told is not None:
-            yield from self._parts(getattr(value, told)(), place)
-            return
-        if kind.__module__.startswith("mindspore._c_") and "0x" not in repr(value):
-            yield tagged(kind.__name__, repr(value))
+        if kind.__module__.startswith("mindspore."):
+            told = next((name for name in _CONTENTS.get(kind.__name__, ()) if hasattr(value, name)), None)
+            if told is not None:
+                yield tagged("type", _name_of(kind))
+                yield from self._parts(getattr(value, told)(), place)
+                return
+        if kind.__module__.startswith("mindspore._c_") and "0x" not in str(value):
+            yield tagged(kind.__name__, str(value))
             return
         yield from self._parts(kind, place)
         slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(value, name)]
@@ -344,7 +346,7 @@ _FORMS: Tuple[Tuple[Any, _Describe], ...] = (
     (types.ModuleType, Digester._module),
     (np.ndarray, Digester._array),
     (np.generic, Digester._repr),
-    (np.dtype, Digester._text),
+    ((np.dtype, np.ufunc), Digester._text),
     (PurePath, Digester._text),
     ((slice, range), Digester._repr),
     ((bytearray, memoryview), Digester._buffer),

@@ -137,10 +137,12 @@ class Codec:
         if len(values) != len(self.columns):
             raise ValueError("a sample has %d values for %d columns" % (len(values), len(self.columns)))
         if self.fixed_length is not None:
-            for value, (shape, dtype, _), column in zip(values, self.fixed, self.columns):
-                if not isinstance(value, np.ndarray) or value.dtype != dtype or value.shape != shape:
-                    raise ValueError(_mismatch(column, value))
-            return [(start, value) for value, (_, _, start) in zip(values, self.fixed)], self.fixed_length
+            ready: List[Tuple[int, Any]] = []
+            for value, (shape, dtype, start) in zip(values, self.fixed):
+                if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != dtype:
+                    raise ValueError(_mismatch(self.columns[len(ready)], value))
+                ready.append((start, value))
+            return ready, self.fixed_length
         pieces = [self._piece(index, value) for index, value in enumerate(values)]
         table = b"".join(
             _PAIR.pack(nbytes, len(shape)) + struct.pack("<%dQ" % len(shape), *shape) for _, nbytes, shape in pieces

@@ -37,7 +37,7 @@ from .layout import (
 )
 from .scan import Seen, scan
 
-BUFFER = 1 << 20
+BUFFER = 1 << 19
 """Bytes that are gathered before they are written."""
 MAX_ROWS = 1 << 20
 """Records of one shard; so whoever reads an index whole needs 32 MiB for it."""
@@ -206,20 +206,20 @@ class StoreWriter:
 
     def _fill_in(self, start: int, stop: int, pieces: List[Tuple[int, Any]], length: int) -> int:
         """Copy a payload into the buffer, since the caller may change its arrays afterwards; gives the hash."""
-        end = start
+        end, memory = start, self._memory
         for at, content in pieces:
             begin = start + at
             if begin > end:
-                self._memory[end:begin] = bytes(begin - end)
+                memory[end:begin] = bytes(begin - end)
             if isinstance(content, bytes):
                 end = begin + len(content)
-                self._memory[begin:end] = content
+                memory[begin:end] = content
             else:
                 np.ndarray(content.shape, content.dtype, self._buffer, begin)[...] = content
                 end = begin + content.nbytes
         if stop > end:
-            self._memory[end:stop] = bytes(stop - end)
-        return self._digest(self._memory[start : start + length])
+            memory[end:stop] = bytes(stop - end)
+        return self._digest(memory[start : start + length])
 
     def _flush(self) -> None:
         if not self._fill:
