@@ -74,6 +74,11 @@ class Samples:
         }
         self.__dict__.update(state, _here=os.getpid(), **own)
 
+    @property
+    def mswb_cache_key(self) -> str:
+        """What stands for this source in the key of a cache over it."""
+        return self.reader.key
+
     def __len__(self) -> int:
         return self.count
 
@@ -122,10 +127,10 @@ class Samples:
         """Look for what was written since; whether that was worth while."""
         if self.reader.is_sealed and self.filler is None:
             return False
-        own = self.filler is not None and os.getpid() == self._pid
-        if own and self.filler is not None and self.filler.has(number):
-            self.filler.sync()
-        elif own or time.monotonic() - self._looked < REFRESH_S:
+        filler = self.filler if os.getpid() == self._pid else None
+        if filler is not None and filler.has(number):
+            filler.sync()
+        elif filler is not None or time.monotonic() - self._looked < REFRESH_S:
             return False
         with self._lock:
             self._looked = time.monotonic()
@@ -151,20 +156,20 @@ class Samples:
             raise SchemaChanged(f"the source of the cache {self.reader.folder} gives other columns: {wrong}")
         if os.getpid() != self._pid:
             return self.handover is not None and self.handover.give(number, row)
-        if self.filler is None or self.filler.closed:
+        filler = self.filler
+        if filler is None or filler.closed:
             return False
-        taken = self.filler.put(number, row)
-        if taken and self.filler.appended + len(self.reader) >= self.count:
-            self._finish_if_complete()
+        taken = filler.put(number, row)
+        if taken and filler.appended + len(self.reader) >= self.count:
+            self._finish_if_complete(filler)
         return taken
 
-    def _finish_if_complete(self) -> None:
-        assert self.filler is not None
-        self.filler.sync()
+    def _finish_if_complete(self, filler: Filler) -> None:
+        filler.sync()
         with self._lock:
             complete = self.reader.refresh() >= self.count
         if complete:
-            self.filler.close(complete=self.count)
+            filler.close(complete=self.count)
             self.filler = None
 
 
@@ -182,6 +187,11 @@ class Rest:
         self.samples = samples
         self.source = source
         self.shards = shards
+
+    @property
+    def mswb_cache_key(self) -> str:
+        """As :attr:`Samples.mswb_cache_key`."""
+        return f"{self.samples.mswb_cache_key} {self.shards}"
 
     def __iter__(self) -> Iterator[Row]:
         count, mine = self.shards

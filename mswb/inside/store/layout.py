@@ -233,6 +233,10 @@ def pack_record_header(sample_id: int, length: int, digest: int, seed: int) -> b
     return head + _U32.pack(zlib.crc32(head, seed)) + _RECORD_PAD
 
 
+record_fields = _RECORD.unpack_from
+"""Magic, flags, sample id, payload length and payload hash of the header at an offset, whatever its CRC says."""
+
+
 def unpack_record_header(data: Any, seed: int) -> Optional[Tuple[int, int, int]]:
     """Sample id, payload length and payload hash from 64 bytes; None when they are no whole record header."""
     head = bytes(data[: _RECORD.size])

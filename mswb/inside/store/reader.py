@@ -18,12 +18,13 @@ from .index import read_open, read_sealed
 from .layout import (
     PAGE,
     RECORD_HEADER,
+    RECORD_MAGIC,
     ROW,
     InvalidCacheFile,
     ShardHeader,
     hash_function,
     index_path,
-    pack_record_header,
+    record_fields,
     record_size,
     shard_path,
     shards_in,
@@ -118,9 +119,12 @@ class StoreReader:
         if not self.mmap:
             return self._read(shard, row, offset, length)
         start = offset + RECORD_HEADER
-        buffer, view = shard.mapped(start + length)
+        both = shard.map
+        if both is None or len(both[1]) < start + length:
+            both = shard.mapped(start + length)
+        buffer, view = both
         if self.verify and not self._checked[row]:
-            self._verify(shard, row, buffer[offset:start], view[start : start + length])
+            self._verify(shard, row, view, offset)
         try:
             return shard.codec.views(buffer, start, length)
         except ValueError as problem:
@@ -187,20 +191,22 @@ class StoreReader:
         if len(data) < RECORD_HEADER + length:
             raise InvalidCacheFile(shard.path, offset + len(data), "the record is cut", "truncated")
         if self.verify and not self._checked[row]:
-            self._verify(shard, row, data[:RECORD_HEADER], memoryview(data)[RECORD_HEADER:])
+            self._verify(shard, row, memoryview(data), 0)
         try:
             return shard.codec.views(data, RECORD_HEADER, length)
         except ValueError as problem:
             raise InvalidCacheFile(shard.path, offset, str(problem)) from None
 
-    def _verify(self, shard: "_Shard", row: int, head: bytes, payload: memoryview) -> None:
-        offset, length, digest = self._offsets[row], self._lengths[row], self._hashes[row]
-        if head != pack_record_header(self._ids[row], length, digest, shard.header.seed):
-            raise InvalidCacheFile(shard.path, offset, "the record's header is damaged, or not what the index says")
-        found = shard.digest(payload)
+    def _verify(self, shard: "_Shard", row: int, view: memoryview, at: int) -> None:
+        """Compare a record, which lies at ``at`` in the view, with its row and its payload with its hash."""
+        length, digest = self._lengths[row], self._hashes[row]
+        if record_fields(view, at) != (RECORD_MAGIC, 0, self._ids[row], length, digest):
+            reason = "the record's header is damaged, or not what the index says"
+            raise InvalidCacheFile(shard.path, self._offsets[row], reason)
+        found = shard.digest(view[at + RECORD_HEADER : at + RECORD_HEADER + length])
         if found != digest:
             reason = "the payload's hash is %016x, the data gives %016x" % (digest, found)
-            raise InvalidCacheFile(shard.path, offset, reason)
+            raise InvalidCacheFile(shard.path, self._offsets[row], reason)
         self._checked[row] = 1
 
     def _agree(self, shard: "_Shard") -> None:
@@ -279,7 +285,7 @@ class _Shard:
         self._taken = 0
         self._last: Any = None
         self._end = 0
-        self._map: Optional[Tuple[Any, memoryview]] = None
+        self.map: Optional[Tuple[Any, memoryview]] = None
 
     def more(self) -> "np.ndarray[Any, Any]":
         """The rows that came since the last call."""
@@ -303,14 +309,14 @@ class _Shard:
 
     def mapped(self, end: int) -> Tuple[Any, memoryview]:
         """The mapping, long enough for the first ``end`` bytes, and a view of it; both change together."""
-        both = self._map
+        both = self.map
         if both is None or len(both[1]) < end:
             descriptor = self._open()[0]  # its own, since other threads use and close theirs
             try:
                 mapping = memory_map.mmap(descriptor, max(self._end, end), access=memory_map.ACCESS_READ)
             finally:
                 os.close(descriptor)
-            both = self._map = (mapping, memoryview(mapping))
+            both = self.map = (mapping, memoryview(mapping))
         return both
 
     def descriptor(self) -> int:
@@ -321,7 +327,7 @@ class _Shard:
     def close(self) -> None:
         """Let go; the mapping ends with the last array that looks into it (closing it would not ask them)."""
         self.release()
-        self._map = None
+        self.map = None
 
     def settle(self) -> None:
         """A sealed shard that is mapped needs no descriptor: a large cache has more shards than a process may open."""

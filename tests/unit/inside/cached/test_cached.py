@@ -295,3 +295,27 @@ def test_a_disk_that_fills_up_keeps_what_was_acknowledged(
     assert "the disk is full" in capsys.readouterr().err
     assert values(dataset) == values(dataset) == [float(number) for number in range(10)]
     assert (stats(root)["hits"], stats(root)["misses"]) == (15, 20)
+
+
+def test_a_cache_over_a_cache_has_the_key_of_the_first_in_its_own(root: Path) -> None:
+    def over(size: int) -> Any:
+        first = cached(Source(size=size), "train").source
+        values(cached(first, "second"))
+        return cached(first, "second").source
+
+    assert over(4)[3][0].tolist() == [3] * 4
+    over(4)
+    assert len(folders(root, "second")) == 1
+    assert over(5)[3][0].tolist() == [3] * 5
+    assert len(folders(root, "second")) == 2
+
+
+def test_a_spawned_worker_reads_and_falls_back_to_the_source(root: Path) -> None:
+    import pickle
+
+    dataset = cached(Source(), "train")
+    dataset.source[3]
+    dataset.source.filler.sync()
+    worker = pickle.loads(pickle.dumps(dataset.source))
+    assert [float(worker[number][0][0]) for number in (3, 4)] == [3, 4]
+    assert worker.filler is None and len(worker) == 10
