@@ -168,7 +168,7 @@ SCENES = {
     "ascii": shows(verified(RUNNING), options={"ascii": True}),
     "verifying": shows(verified(RUNNING)),
     "faults": shows(verified(), "d"),
-    "numbers_details": shows(CacheState(base=BASE), "j", "j", "j", "j", "d"),
+    "numbers_details": shows(CacheState(base=BASE), "j", "j", "j", "j", "j", "d"),
     "findings": shows(verified(), "d", "n", "n", "enter"),
     "plan": planned(),
     "plan_done": planned(*DONE),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mswb.cache.check import CHECKERS
@@ -134,15 +134,25 @@ def _known(item: Item, entry: Entry, state: CacheState, width: int) -> Iterator[
             yield Line(word("free"), "text-muted")
 
 
+_UNITS = ("_ms", "_bytes")
+"""Ends of names that tell a unit; it stands with the value, not with the name."""
+
+
 def _fact(name: str, value: Any, width: int, indent: str = "") -> Iterator[Line]:
     """A fact on a line; facts in it on lines of their own."""
-    label = printable(name.replace("_", " "), 60)
+    unit = next((end for end in _UNITS if name.endswith(end)), "")
+    label = printable(name.removesuffix(unit).replace("_", " "), 60)
     if isinstance(value, Mapping) and value and len(indent) < 4:
         yield from (Line(row) for row in wrap(label, width, indent))
         for key, one in list(value.items())[:MOST]:
-            yield from _fact(str(key), one, width, indent + "  ")
+            yield from _fact(_with_unit(str(key), unit), one, width, indent + "  ")
     else:
         yield from (Line(row) for row in wrap(f"{label}  {value_text(name, value)}", width, indent))
+
+
+def _with_unit(key: str, unit: str) -> str:
+    """A name inside of a fact whose name tells the unit of all numbers in it but counts."""
+    return key if not unit or key == "count" or key.endswith(_UNITS) else key + unit
 
 
 def value_text(name: str, value: Any) -> str:
@@ -156,18 +166,27 @@ def value_text(name: str, value: Any) -> str:
         return f"{shown} + {len(value) - 8:,}" if len(value) > 8 else shown
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return printable(str(value), 300)
-    return str(_unit(name)(value))
+    return next((text for end, text in _TEXTS.items() if name.endswith(end)), "{:,}".format)(value)
 
 
-def _unit(name: str) -> Any:
-    ends = (
-        ("_bytes", lambda value: f"{bytes_text(value)} ({value:,} B)"),
-        ("_ms", lambda value: f"{value:.4g} ms"),
-        ("rate", lambda value: f"{100 * value:.1f}%"),
-        ("last_used", _clock),
-        ("created", _clock),
-    )
-    return next((unit for end, unit in ends if name.endswith(end)), lambda value: f"{value:,}")
+def _bytes(value: float) -> str:
+    return bytes_text(value) if value < 1024 else f"{bytes_text(value)} ({value:,} B)"
+
+
+def _clock(moment: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+    except (OverflowError, ValueError, OSError):
+        return str(moment)
+
+
+_TEXTS: Mapping[str, Callable[[float], str]] = {
+    "_bytes": _bytes,
+    "_ms": "{:.4g} ms".format,
+    "rate": "{:.1%}".format,
+    "last_used": _clock,
+    "created": _clock,
+}
 
 
 def _facts(item: Item, width: int) -> Iterator[Line]:
@@ -195,10 +214,3 @@ def _title(text: str) -> Iterator[Line]:
 
 def _wrapped(text: str, width: int, colour: str = "") -> Iterator[Line]:
     yield from (Line(row, colour) for row in wrap(text, width))
-
-
-def _clock(moment: float) -> str:
-    try:
-        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
-    except (OverflowError, ValueError, OSError):
-        return str(moment)

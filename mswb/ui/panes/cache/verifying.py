@@ -102,9 +102,12 @@ def end_text(work: Work) -> str:
     count = len(work.paths)
     if work.status == "cancelled":
         return f"{glyph('stopped')} {word('stopped', done=work.done, count=count)}"
+    (path,) = work.paths if count == 1 else ("",)
+    name = printable(os.path.basename(path))
+    if work.bad and count == 1:
+        return f"{glyph('error')} {word('one bad', name=name)}"
     if work.bad:
         return f"{glyph('error')} {word('some bad', count=count, bad=work.bad)}"
     if count == 1:
-        (path,) = work.paths
-        return f"{glyph('ok')} {word('one fine', name=printable(os.path.basename(path)))}"
+        return f"{glyph('ok')} {word('one fine', name=name)}"
     return f"{glyph('ok')} {word('all fine', count=count)}"

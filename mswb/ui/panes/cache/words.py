@@ -46,6 +46,7 @@ _WORDS = {
     "stops": ("x stops it", "按 x 停止"),
     "all fine": ("verified: nothing is wrong with {count} entries", "校验完成：{count} 个条目均无问题"),
     "one fine": ("verified: nothing is wrong with {name}", "校验完成：{name} 没有问题"),
+    "one bad": ("verified: {name} has faults", "校验完成：{name} 有故障"),
     "some bad": ("verified {count} entries: {bad} with faults", "已校验 {count} 个条目：{bad} 个有故障"),
     "stopped": ("stopped after {done} of {count}", "已停止：完成 {done}/{count}"),
     "nothing to verify": ("nothing here can be verified", "此处没有可校验的内容"),
