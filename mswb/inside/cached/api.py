@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterable, Optional, Sequence
+from typing import Any, Iterable, Mapping, Optional, Sequence
 
 from . import key as keys
 from .digest import Digester
@@ -54,8 +54,8 @@ def cached(
         files: the files and folders that a Python source reads, where its attributes don't name them.
         root: where caches lie, instead of MSWB_CACHE_ROOT or ``~/.mindspore/cache``.
         deterministic: you answer for it that the source and its transforms give the same each time.
-        eager: fill the whole cache now, not while samples are asked for. Sequences always are; with several shards
-            it is the default.
+        eager: fill the whole cache now, not while samples are asked for. Sequences always are; with several shards,
+            or workers that are spawned and so can't hand over what they read, it is the default.
         wait: while another process fills it, wait for that one; else read from the source meanwhile.
         force: take over the lease of a writer on another host, which can't be seen to be dead.
         options: of the GeneratorDataset: num_parallel_workers (1), python_multiprocessing (False), shuffle, sampler,
@@ -92,6 +92,17 @@ def cached(
         **subject.parts,
     }
     distributed = subject.shards is not None and subject.shards[0] > 1
-    lazy = subject.item is not None and not (distributed if eager is None else eager)
+    lazy = subject.item is not None and not (distributed or _spawns(options) if eager is None else eager)
     wishes = Wishes(name, int(cache_size * (1 << 20)), strict, not lazy, wait, force)
     return Opening(place, subject, wishes, parts, listed).dataset()
+
+
+def _spawns(options: Mapping[str, Any]) -> bool:
+    """Whether workers will be processes that share nothing with this one (MindSpore 2.5 and later can be told so)."""
+    if not options.get("python_multiprocessing") or (options.get("num_parallel_workers") or 1) < 2:
+        return False
+    from mindspore import dataset as ds
+
+    config = getattr(ds, "config", None)
+    method = getattr(config, "get_multiprocessing_start_method", lambda: "fork")
+    return str(method()) != "fork"

@@ -87,7 +87,7 @@ class StoreWriter:
         schema: Sequence[Column],
         key: str,
         *,
-        sync_records: int = 1024,
+        sync_records: int = 4096,
         sync_bytes: int = 64 << 20,
         shard_bytes: int = 1 << 30,
         hash_name: str = "",
