@@ -23,7 +23,7 @@ from tests.benchmarks.common import Context, Row, bench, in_turn, seconds
 
 SHAPE = (64, 64, 3)
 KEY = "ab" * 32
-_ROUNDS = 3
+_ROUNDS = 5
 _MINDRECORD = """
 import sys, time
 import numpy as np
