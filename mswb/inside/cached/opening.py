@@ -29,6 +29,8 @@ _SHARD = re.compile(r"\d+\.(shard|idx)(\.part)?$")
 PROBED = 8
 """Samples of a source that are looked at to learn the columns' shapes."""
 WAIT_STEP_S = 0.2
+TELL_S = 10.0
+"""Seconds between two lines that say how far a filling is."""
 MAX_SHUFFLED = 10_000
 """Rows of a sequence that does not fit which are shuffled together."""
 
@@ -242,9 +244,9 @@ class Opening:
 
     def _probe(self) -> List[Row]:
         """A few samples, spread over the source, or its first ones; they are not read again for the cache."""
-        if self.wishes.eager or self.subject.item is None:
-            begun = self._begun = self.subject.items(0)
-            first = [self._timed(lambda: next(begun)) for _ in range(PROBED)]
+        if self.subject.item is None:
+            self._begun = self.subject.items(0)
+            first = [self._timed(partial(next, self._begun)) for _ in range(PROBED)]
             self._first = [timed for timed in first if timed is not None]
             found = [row for row, _ in self._first]
         else:
@@ -295,37 +297,54 @@ class Opening:
 
     def _fill_now(self, filler: Filler) -> Optional[Row]:
         """Read the source to its end, or until the cache is full; gives the first sample whose shape does not fit."""
-        number = len(self._reader())
-        begun, told = time.monotonic(), time.monotonic()
-        if number or self._begun is None:
-            self._begun, self._first = self.subject.items(number), []
-        iterator, first = self._begun, deque(self._first)
-        self._begun = None
+        begun = told = time.monotonic()
+        count = 0
         say(f"{self.wishes.name}: filling the cache at {self.folder}")
         try:
-            while True:
-                timed = first.popleft() if first else self._timed(lambda: next(iterator))
-                if timed is None:
-                    break
-                self.recorder.miss(timed[1])
-                if not filler.layout.fits(timed[0]):
-                    return timed[0]
-                if not filler.put(number, timed[0]):
+            for number, (row, seconds) in self._left():
+                self.recorder.miss(seconds)
+                if not filler.layout.fits(row):
+                    return row
+                if not filler.put(number, row):
                     filler.close()
                     return None
-                number += 1
-                if time.monotonic() - told > 10:
+                count = number + 1
+                if time.monotonic() - told > TELL_S:
                     told = time.monotonic()
                     of = f" of {self.subject.number}" if self.subject.number else ""
-                    say(f"{self.wishes.name}: {number}{of} samples cached")
+                    say(f"{self.wishes.name}: {count}{of} samples cached")
         except BaseException:
             filler.close()
             raise
-        finally:
-            iterator.close()
-        filler.close(complete=number)
-        say(f"{self.wishes.name}: {number} samples cached in {time.monotonic() - begun:.1f} s")
+        filler.sync()
+        whole = len(self._reader())
+        filler.close(complete=whole)
+        say(f"{self.wishes.name}: {whole} samples cached in {time.monotonic() - begun:.1f} s")
         return None
+
+    def _left(self) -> Generator[Tuple[int, Timed], None, None]:
+        """The samples that the cache does not have yet, with their numbers and the seconds that each took."""
+        reader = self._reader()
+        if self.subject.item is not None:
+            for number in range(self.subject.number or 0):
+                if number not in reader:
+                    timed = self.probed.pop(number, None) or self._timed(partial(self.subject.item, number))
+                    if timed is not None:
+                        yield number, timed
+            return
+        # A sequence is cached from its beginning without a gap.
+        number, begun = len(reader), self._begun
+        first, self._begun = deque(self._first if begun is not None else ()), None
+        items = begun if begun is not None else self.subject.items(number)
+        try:
+            while True:
+                timed = first.popleft() if first else self._timed(partial(next, items))
+                if timed is None:
+                    return
+                yield number, timed
+                number += 1
+        finally:
+            items.close()
 
     def _begin_varied(self, filler: Filler, manifest: Manifest, misfit: Row) -> Filler:
         """Samples have several shapes after all: begin anew with columns of any shape."""

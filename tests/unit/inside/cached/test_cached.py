@@ -319,3 +319,19 @@ def test_a_spawned_worker_reads_and_falls_back_to_the_source(root: Path) -> None
     worker = pickle.loads(pickle.dumps(dataset.source))
     assert [float(worker[number][0][0]) for number in (3, 4)] == [3, 4]
     assert worker.filler is None and len(worker) == 10
+
+
+def test_what_was_filled_as_it_came_is_completed_at_once(root: Path, read: list[int]) -> None:
+    from mswb.inside.cached.filler import close_all
+
+    lazy = cached(Source(), "train").source
+    for number in (5, 9, 2):
+        lazy[number]
+    close_all()
+    read.clear()
+    dataset = cached(Source(), "train", eager=True)
+    assert sorted(read) == [0, 1, 3, 4, 6, 7, 8]
+    assert values(dataset) == [float(number) for number in range(10)]
+    (folder,) = folders(root)
+    assert read_manifest(str(folder)).num_samples == 10 and not list(folder.glob("*.part"))
+    assert stats(root)["hits"] == 10
