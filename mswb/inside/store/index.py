@@ -10,6 +10,7 @@ import numpy as np
 from .layout import (
     GRID,
     INDEX_HEADER,
+    MAX_ROWS,
     RECORD_HEADER,
     ROW,
     IndexHeader,
@@ -18,7 +19,8 @@ from .layout import (
     unpack_index_header,
 )
 
-Rows = "np.ndarray[Any, np.dtype[Any]]"
+_LIMIT = INDEX_HEADER + 2 * MAX_ROWS * ROW.itemsize
+"""Bytes that are read at most; twice as long as any index is."""
 
 
 def read_sealed(path: str, number: int, shard_bytes: int) -> "Tuple[IndexHeader, np.ndarray[Any, Any]]":
@@ -71,7 +73,9 @@ def read_raw(path: str) -> Tuple[IndexHeader, bytes]:
     except FileNotFoundError:
         raise InvalidCacheFile(path, 0, "the index is missing", "index-missing") from None
     with os.fdopen(descriptor, "rb") as file:
-        data = file.read()
+        data = file.read(_LIMIT + 1)
+    if len(data) > _LIMIT:
+        raise InvalidCacheFile(path, _LIMIT, "it is longer than any index", "index-damaged")
     return unpack_index_header(path, data), data[INDEX_HEADER:]
 
 

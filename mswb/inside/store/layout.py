@@ -43,6 +43,8 @@ PAGE = 4096
 MAX_HEADER = 1 << 24
 """Bytes of a shard's header that are believed; thousands of columns need less."""
 BYTE_ORDER = 0xFEFF
+MAX_ROWS = 1 << 20
+"""Records of one shard; so whoever reads an index whole needs 32 MiB for it."""
 
 SHARD_NAME = re.compile(r"(\d{4,9})\.shard(\.part)?$")
 ROW = np.dtype([("offset", "<u8"), ("length", "<u8"), ("id", "<u8"), ("hash", "<u8")])

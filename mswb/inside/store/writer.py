@@ -17,6 +17,7 @@ import numpy as np
 from .columns import Codec, Column, Value
 from .layout import (
     INDEX_HEADER,
+    MAX_ROWS,
     PAGE,
     RECORD_HEADER,
     ROW,
@@ -39,8 +40,6 @@ from .scan import Seen, scan
 
 BUFFER = 1 << 19
 """Bytes that are gathered before they are written."""
-MAX_ROWS = 1 << 20
-"""Records of one shard; so whoever reads an index whole needs 32 MiB for it."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -145,7 +144,7 @@ class StoreWriter:
         self._rows.append((offset, length, sample_id, digest))
         end = offset + size
         is_due = len(self._rows) >= self._sync_records or end - self._synced >= self._sync_bytes
-        if is_due or end >= self._shard_bytes:
+        if is_due or end >= self._shard_bytes or self._count + len(self._rows) >= MAX_ROWS:
             self.sync()
             if self._synced >= self._shard_bytes or self._count >= MAX_ROWS:
                 self.seal()

@@ -219,3 +219,14 @@ def test_ids_that_are_no_numbers_of_64_bits(tmp_path: Path) -> None:
         for wrong in (-1, 1 << 64):
             with pytest.raises(ValueError, match="sample id"):
                 writer.append(wrong, (np.zeros(1, "|u1"),))
+
+
+def test_a_shard_has_no_more_records_than_an_index_may_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ROWS", 5)
+    with StoreWriter(str(tmp_path), FIXED, KEY) as writer:
+        for sample_id in range(12):
+            writer.append(sample_id, fixed(sample_id))
+    sizes = [os.path.getsize(tmp_path / name) for name in ("0000.idx", "0001.idx", "0002.idx.part")]
+    assert sizes == [64 + 32 * 5, 64 + 32 * 5, 64 + 32 * 2]
+    os.truncate(tmp_path / "0002.idx.part", 1 << 40)
+    assert len(StoreReader(str(tmp_path))) == 12, "an index without end is left aside, not read"
