@@ -85,7 +85,7 @@ def opened(path: str, cancelled: Callable[[], bool] = lambda: False) -> Iterator
         OSError: it can't be read.
     """
     _look(path)
-    connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1", uri=True)
+    connection = sqlite3.connect(f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode=ro&immutable=1", uri=True)
     with closing(connection):
         connection.set_progress_handler(cancelled, _OPCODES)
         limit = getattr(connection, "setlimit", None)  # since Python 3.11

@@ -157,11 +157,13 @@ def _index_names(path: str, header: Header, index: Index) -> str:
     if found != expected:
         fields = printable(", ".join(found[len(indexes.PLACES) :][1::2]), 200) or "none"
         raise BadIndex("index-foreign", f"its fields are {fields}; those of the data are not the same")
+    if len(names) != 1:
+        raise BadIndex("index-damaged", f"it names {len(names)} data files, there should be one")
     own = {os.path.basename(path), *header.shard_addresses[header.shard_id : header.shard_id + 1]}
-    if len(names) == 1 and names[0] in own:
+    if names[0] in own:
         # A data file with its own name in the header and an index with another: only one of them was renamed.
         return ""
-    return f"the index names the data file {printable(', '.join(names[:3]), 200) or 'nothing'}"
+    return f"the index names the data file {printable(names[0], 200)}"
 
 
 def _index_faults(path: str, tally: Tally, index: Index) -> list[Fault]:

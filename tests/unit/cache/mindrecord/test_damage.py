@@ -75,6 +75,26 @@ def test_renamed_with_the_index_put_right(tmp_path: Path) -> None:
     assert look(path).status == "renamed"
 
 
+@pytest.mark.parametrize("change", ["DELETE FROM SHARD_NAME", "INSERT INTO SHARD_NAME VALUES ('b')"])
+def test_index_of_no_file_or_two(tmp_path: Path, change: str) -> None:
+    path = good(tmp_path)
+    sql(change)(path)
+    assert look(path).status == "index-damaged"
+
+
+def test_odd_paths(tmp_path: Path) -> None:
+    for name in ("a b?#%41.mindrecord", "\udcff.mindrecord", "数据.mindrecord"):
+        path = good(tmp_path, name)
+        assert look(path).status == "renamed"
+
+
+def test_index_that_is_a_folder(tmp_path: Path) -> None:
+    path = good(tmp_path)
+    Path(f"{path}.db").unlink()
+    Path(f"{path}.db").mkdir()
+    assert look(path).status == "index-damaged"
+
+
 def test_index_alone(tmp_path: Path) -> None:
     path = good(tmp_path)
     path.unlink()
