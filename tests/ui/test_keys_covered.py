@@ -31,7 +31,7 @@ CHOICE, ENTRY = Place("form/ready", "#row-backend Choice"), Place("form/ready", 
 PLACES: dict[str, tuple[Place, ...]] = {
     "app": (Place("launch/listed"),),
     "ask": (Place("form/ask"),),
-    "cache": (Place("caches/verifying"), Place("caches/verified")),
+    "cache": (Place("caches/verifying"), Place("caches/chinese")),
     "cache_plan": (Place("caches/plan"),),
     "cache_server": (Place("caches/server"),),
     "convert": (Place("inventory/convert"),),

@@ -163,7 +163,6 @@ def serving(found: Served) -> Scene:
 SCENES = {
     "listed": shows(CacheState(base=BASE)),
     "one_place": shows(CacheState(base=BASE), "p", "p"),
-    "verified": shows(verified()),
     "chinese": shows(verified(), config='lang = "zh"\n'),
     "ascii": shows(verified(RUNNING), options={"ascii": True}),
     "verifying": shows(verified(RUNNING)),
@@ -174,10 +173,8 @@ SCENES = {
     "plan_done": planned(*DONE),
     "plan_nothing": planned(plan=Plan((), ("left alone, in use: data/val.mindrecord: process 4711 (python)",))),
     "server": serving(SERVED),
-    "no_server": serving(Served()),
     "bytes": seen("good.tfrecord", *FAULTS),
     "bytes_chinese": seen("good.tfrecord", *FAULTS, config='lang = "zh"\n'),
-    "bytes_end": seen("good.tfrecord", *FAULTS, keys=["G"]),
     "bytes_gone": seen("missing.tfrecord", *FAULTS),
 }
 """Every state of the pane beyond the list."""
