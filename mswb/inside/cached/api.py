@@ -6,6 +6,7 @@ import os
 import re
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
+from ..store import InvalidCacheFile
 from . import key as keys
 from .digest import Digester
 from .files import digest, list_files
@@ -64,7 +65,7 @@ def cached(
     Raises:
         CannotCache: something in it is random, or it is no source at all.
         Unhashable: the content of a transform can't be told: give ``version``.
-        InvalidCacheFile: "Invalid cache file format: PATH at byte N: REASON"; a ValueError.
+        ValueError: "Invalid cache file format: PATH at byte N: REASON", where a header or an index is damaged.
         IndexError: ``strict``, and the cache has another number of samples than the source.
     """
     if not isinstance(name, str) or not _NAME.match(name) or name in (".", "..") or name.startswith("."):
@@ -94,7 +95,10 @@ def cached(
     distributed = subject.shards is not None and subject.shards[0] > 1
     lazy = subject.item is not None and not (distributed or _spawns(options) if eager is None else eager)
     wishes = Wishes(name, int(cache_size * (1 << 20)), strict, not lazy, wait, force)
-    return Opening(place, subject, wishes, parts, listed).dataset()
+    try:
+        return Opening(place, subject, wishes, parts, listed).dataset()
+    except InvalidCacheFile as problem:
+        raise ValueError(str(problem)) from None
 
 
 def _spawns(options: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
 
-from ..store import StoreReader
+from ..store import InvalidCacheFile, StoreReader
 from .filler import Filler
 from .handover import Handover
 from .rows import Layout, Row, row_of, size_of
@@ -87,7 +87,7 @@ class Samples:
 
         Raises:
             IndexError: there is no such sample; names both numbers.
-            InvalidCacheFile: its record is damaged ("Invalid cache file format: ...").
+            ValueError: its record is damaged ("Invalid cache file format: PATH at byte N: REASON").
             SchemaChanged: the source gives other columns than the cache has.
         """
         number = int(index)
@@ -95,7 +95,11 @@ class Samples:
             number += self.count
         if not 0 <= number < self.count:
             raise IndexError(f"sample {int(index)} of a cache with {self.count} samples")
-        row = self.cached(number)
+        try:
+            row = self.cached(number)
+        except InvalidCacheFile as problem:
+            # Under the name that people look for: what a training prints ends with it.
+            raise ValueError(str(problem)) from None
         return self._from_source(number) if row is None else row
 
     def cached(self, number: int) -> Optional[Row]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 
@@ -60,6 +61,42 @@ def same_cache():
     parts = [sorted(shown(images(num_shards=2, shard_id=shard).cache(name="same"))) for shard in (0, 1)]
     shown(images(decode=True, shuffle=False).cache(name="same"))
     return [len(os.listdir(os.path.join(os.environ["MSWB_CACHE_ROOT"], "same"))), sorted(parts[0] + parts[1])]
+
+
+def strict():
+    """A file that is gone is told with both counts."""
+    folder = shutil.copytree(IMAGES, os.path.join(WORK, "strict"))
+    shown(ds.ImageFolderDataset(folder).cache(name="strict", strict=True))
+    first = next(path for path, _, files in os.walk(folder) if files)
+    os.unlink(os.path.join(first, sorted(os.listdir(first))[0]))
+    try:
+        ds.ImageFolderDataset(folder).cache(name="strict", strict=True)
+    except IndexError as problem:
+        return str(problem)
+    return "no error"
+
+
+def damaged():
+    """A flipped bit ends the training with the text of the seed article."""
+    shown(ds.NumpySlicesDataset(np.arange(100, 110), shuffle=False).cache(name="damaged"))
+    shard = os.path.join(cache_folder("damaged"), "0000.shard")
+    os.chmod(shard, 0o600)
+    with open(shard, "r+b") as file:
+        at = file.read().index(np.int64(107).tobytes())
+        file.seek(at)
+        file.write(b"\0")
+    try:
+        shown(ds.NumpySlicesDataset(np.arange(100, 110), shuffle=False).cache(name="damaged"))
+    except RuntimeError as problem:
+        return f"ValueError: Invalid cache file format: {shard} at byte {at - 64}: " in str(problem) or str(problem)
+    return "no error"
+
+
+def twice():
+    """A cache over a cache, with a random map behind them."""
+    first = images().map(vision.Decode(), "image").cache(name="first")
+    second = first.map(lambda image: image[:1, :1, 0] + 1, "image").cache(name="second")
+    return sorted(shown(second.map(noisy, "image").project(["image", "label"]).batch(1)))
 
 
 def mindrecord():
@@ -131,6 +168,9 @@ CASES = {
     "types": types_and_names,
     "shuffled": shuffled,
     "same cache": same_cache,
+    "strict": strict,
+    "damaged": damaged,
+    "twice": twice,
     "mindrecord": mindrecord,
     "generator": lambda: shown(ds.GeneratorDataset(list(range(5)), ["x"], shuffle=False).cache(name="generator")),
     "sequence": lambda: shown(ds.GeneratorDataset(numbers, ["a", "b", "c"]).cache(name="sequence")),
