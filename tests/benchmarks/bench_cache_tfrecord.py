@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -17,9 +16,9 @@ from pathlib import Path
 import google_crc32c
 
 from mswb.cache.check import Options, Watch
-from mswb.cache.crc import mask
 from mswb.cache.data.tfrecord.verify import check
 from tests.benchmarks.common import Context, Row, bench, in_turn, seconds
+from tests.benchmarks.tfrecords import example, frame
 
 _READER = """
 import struct, sys, time
@@ -35,38 +34,6 @@ for data in tfrecord_iterator(path):
     count += 1
 print(time.perf_counter() - begin, count)
 """
-
-
-def frame(data: bytes) -> bytes:
-    """One record as it stands in a file."""
-    length = struct.pack("<Q", len(data))
-    return b"".join((length, _masked(length), data, _masked(data)))
-
-
-def example(features: dict[str, bytes | int]) -> bytes:
-    """A tf.train.Example of byte strings and integers."""
-    entries = (_field(1, _field(1, name.encode()) + _field(2, _feature(value))) for name, value in features.items())
-    return _field(1, b"".join(entries))
-
-
-def _feature(value: bytes | int) -> bytes:
-    return _field(1, _field(1, value)) if isinstance(value, bytes) else _field(3, _field(1, _varint(value)))
-
-
-def _field(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def _masked(data: bytes) -> bytes:
-    return struct.pack("<I", mask(google_crc32c.value(data)))
 
 
 def _write(path: Path, records: Iterable[bytes], times: int) -> Path:
@@ -150,11 +117,11 @@ def tfrecord_memory(context: Context) -> Iterator[Row]:
             file.write(block)
         file.truncate(2 * size)
     script = (
-        "import resource, sys\n"
+        "import sys\n"
         "from mswb.cache.check import Options, Watch\n"
         "from mswb.cache.data.tfrecord.verify import check\n"
         "assert check(sys.argv[1], Options(), Watch()).status == 'corrupted'\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "print(*(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
     )
     ran = subprocess.run([sys.executable, "-c", script, path], check=True, capture_output=True, text=True)
     yield Row(f"memory for {2 * size // 10**9} GB, MB", int(ran.stdout) * 1024 / 1e6, 200)
