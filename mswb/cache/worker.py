@@ -5,10 +5,11 @@ Whatever a damaged file does to the libraries that read it, it does it here. Sta
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -16,6 +17,9 @@ from mswb.cache.check import Checked, Options, Watch, checker
 from mswb.findings import MswbError
 
 REPORT_S = 0.2
+
+
+Message = TypeVar("Message")
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -36,10 +40,20 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     problem: str = ""
 
 
+def to_line(message: Task | Answer) -> bytes:
+    """A message as a line of JSON. A path may hold bytes that are no text, which only escapes can carry."""
+    return json.dumps(msgspec.to_builtins(message)).encode("ascii") + b"\n"
+
+
+def from_line(line: bytes, kind: type[Message]) -> Message:
+    """The message of a line."""
+    return msgspec.convert(json.loads(line), type=kind)
+
+
 def serve(source: BinaryIO, target: BinaryIO) -> None:
     """Answer every task that comes, until the other side closes."""
     for line in source:
-        task = msgspec.json.decode(line, type=Task)
+        task = from_line(line, Task)
         _send(target, _answer(task, target))
 
 
@@ -73,7 +87,7 @@ class _reporter:
 
 
 def _send(target: BinaryIO, answer: Answer) -> None:
-    target.write(msgspec.json.encode(answer) + b"\n")
+    target.write(to_line(answer))
     target.flush()
 
 

@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
-import msgspec
-
 from mswb.cache import filecache
 from mswb.cache.check import CHECKERS, Checked, Fault, Options, findings_of
 from mswb.cache.entries import Entry
 from mswb.cache.sniff import KINDS
-from mswb.cache.worker import Answer, Task
+from mswb.cache.worker import Answer, Task, from_line, to_line
 from mswb.findings import Where, load_catalogue, make
 from mswb.flows.inventory import SEVERITIES
 
@@ -164,12 +162,12 @@ class _Pool:
         assert child.stdin is not None and child.stdout is not None
         entry = self.entries[index]
         try:
-            child.stdin.write(msgspec.json.encode(Task(entry.path, entry.form, self.options)) + b"\n")
+            child.stdin.write(to_line(Task(entry.path, entry.form, self.options)))
             child.stdin.flush()
         except OSError:
             pass  # it has died: there will be no answer either
         for line in child.stdout:
-            answer = msgspec.json.decode(line, type=Answer)
+            answer = from_line(line, Answer)
             self.answers.put((index, answer))
             if answer.checked is not None or answer.problem:
                 return

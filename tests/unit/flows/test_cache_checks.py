@@ -117,3 +117,10 @@ def test_the_real_worker_starts_and_answers(tmp_path: Path) -> None:
     ((_, entry, _),) = verify([Entry(str(tmp_path / "none.mindrecord"), "tfrecord")])
     (found,) = entry.findings
     assert found.code == "cache-unreadable" and "no such file" in found.values["reason"].lower()
+
+
+def test_paths_that_are_no_text_reach_the_worker_and_come_back() -> None:
+    task = Task("/data/\udcff.tfrecord", "tfrecord", Options())
+    assert worker.from_line(worker.to_line(task), Task) == task
+    answer = Answer(checked=Checked("orphan", faults=(Fault("orphan", "gone", file=task.path),)))
+    assert worker.from_line(worker.to_line(answer), Answer) == answer
