@@ -9,6 +9,7 @@ is cut into blocks. A folder can have a baseline too: the names of the files tha
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import zlib
 from base64 import b85decode, b85encode
@@ -211,7 +212,8 @@ def make_set(baselines: Sequence[Baseline], folder: str) -> str:
     }
     target = os.path.join(folder, SET_NAME)
     stored = _StoredSet(SET_FORMAT, dict(sorted(files.items())))
-    write_atomic(target, msgspec.json.format(msgspec.json.encode(stored)) + b"\n", mode=0o644)
+    # Names of files may hold bytes that are no text: only escapes can carry them.
+    write_atomic(target, json.dumps(msgspec.to_builtins(stored), indent=2) + "\n", mode=0o644)
     return target
 
 
@@ -300,10 +302,10 @@ def _load(path: str, form: type[Any], name: str) -> Any:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise _unreadable(path, "it is too long")
-        stored = msgspec.json.decode(data, type=form)
+        stored = msgspec.convert(json.loads(data), type=form)
     except OSError as problem:
         raise _unreadable(path, problem.strerror or str(problem)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except (ValueError, msgspec.ValidationError, RecursionError) as problem:
         raise _unreadable(path, printable(str(problem), 200)) from None
     if stored.format != name:
         raise _unreadable(path, f"its format is {printable(stored.format, 40)}, known is {name}")

@@ -145,6 +145,13 @@ def test_cancelled(tmp_path: Path) -> None:
         baseline.make(str(good(tmp_path)), "mindrecord", Watch(cancelled=lambda: True))
 
 
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    path = good(tmp_path, "\udcff.mindrecord")
+    baseline.make_set([kept(path)], str(tmp_path))
+    assert list(baseline.read_set(str(tmp_path))) == ["\udcff.mindrecord"]
+    assert baseline.compare_set(str(tmp_path)) == []
+
+
 def test_missing_file_of_a_set(tmp_path: Path) -> None:
     first, second = good(tmp_path), good(tmp_path / "sub", "other.mindrecord")
     baseline.make_set([kept(first), kept(second)], str(tmp_path))

@@ -33,6 +33,9 @@ ENDING = ".repaired"
 """What the name of a file of saved rows ends in, where no other is asked for."""
 _DAMAGED = frozenset({"corrupted", "truncated"})
 _INDEX = frozenset({"index-missing", "index-damaged", "index-foreign"})
+_NO_TEXT = (
+    "the name of the new file is no UTF-8 text, which a header can't hold: rename it, or name another by --output"
+)
 _HOPELESS = {
     "empty": "there is nothing in it to save",
     "orphan": "it is an index without data; mswb cache clean removes it",
@@ -94,6 +97,11 @@ def _nothing(path: str, reason: str) -> Repair:
     return Repair(Plan((), (f"{path}: {reason}",)))
 
 
+def _is_text(path: str) -> bool:
+    """Whether the name of a file can stand in a header."""
+    return all(not "\ud800" <= letter <= "\udfff" for letter in os.path.basename(path))
+
+
 def _is_index(path: str) -> bool:
     with open(path, "rb") as file:
         return file.read(16) == indexes.MAGIC
@@ -109,6 +117,8 @@ def _plan_index(data: str, header: Header, out: str | None) -> Repair:
 def _plan_rename(data: str, header: Header, out: str | None) -> Repair:
     if out is not None:
         return _nothing(data, "names are put right in place: --output is for rows that are saved")
+    if not _is_text(data):
+        return _nothing(data, _NO_TEXT)
     addresses = _new_addresses(data, header)
     if addresses is None:
         old = header.shard_addresses[header.shard_id]
@@ -209,6 +219,8 @@ def _plan_uncommitted(data: str, begin: int, out: str | None) -> Repair:
 
 
 def _if_free(data: str, target: str, repair: Repair) -> Repair:
+    if not _is_text(target):
+        return _nothing(data, _NO_TEXT)
     taken = next((name for name in (target, target + ".db") if os.path.lexists(name)), None)
     return repair if taken is None else _nothing(data, f"{taken} is there already: move it away, or name another")
 

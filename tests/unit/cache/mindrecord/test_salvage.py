@@ -122,6 +122,11 @@ def test_one_shard_renamed_alone(tmp_path: Path) -> None:
     assert not repair.plan.actions and "old name shards3.mindrecord1" in repair.plan.warnings[0]
 
 
+def test_a_name_that_a_header_cannot_hold(tmp_path: Path) -> None:
+    repair = planned(good(tmp_path, "\udcff.mindrecord"))
+    assert not repair.plan.actions and "no UTF-8" in repair.plan.warnings[0]
+
+
 @pytest.mark.parametrize("name", ["empty", "gzip", "version_changed", "trunc_header"])
 def test_what_nobody_can_mend(tmp_path: Path, name: str) -> None:
     path = good(tmp_path)
