@@ -77,8 +77,9 @@ def _head(item: Item, entry: Entry, state: CacheState, width: int) -> Iterator[L
 
 
 def _count_text(entry: Entry) -> str:
-    whole = entry.intact_records in (None, entry.records)
-    name = "all whole" if whole else "verified"
+    # An index may tell how many there are before anybody has read one.
+    name = "counted" if entry.intact_records is None else "verified"
+    name = "all whole" if entry.intact_records == entry.records else name
     return word(name, records=f"{entry.records or 0:,}", intact=f"{entry.intact_records or 0:,}")
 
 

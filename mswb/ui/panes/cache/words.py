@@ -26,6 +26,7 @@ _WORDS = {
     "unverified": ("not verified: V reads every record", "未校验：按 V 读取每条记录"),
     "unchecked": ("nothing of this kind can be verified", "此类内容无法校验"),
     "verified": ("{intact} of {records} records are whole", "{records} 条记录中 {intact} 条完好"),
+    "counted": ("{records} records", "{records} 条记录"),
     "all whole": ("all {records} records are whole", "全部 {records} 条记录完好"),
     "findings": ("What is wrong", "发现的问题"),
     "at byte": ("at byte {offset} (0x{hex})", "位于字节 {offset}（0x{hex}）"),
