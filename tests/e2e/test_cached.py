@@ -151,7 +151,7 @@ def test_pipelines_of_all_kinds(workspace: Workspace) -> None:
     refusals = {
         "random operation": "CannotCache: RandomCrop draws at random",
         "random inside": "CannotCache: RandomApply draws at random",
-        "random function": "CannotCache: cache 'refused': __main__:noisy calls numpy.random.rand",
+        "random function": "CannotCache: cache 'refused': __main__:noisy uses numpy.random.rand",
         "shuffle": "CannotCache: shuffle() gives another order in each epoch",
         "batch of shuffled": "CannotCache: ImageFolderDataset is shuffled and its rows are then put together",
         "unhashable": "Unhashable: the global 'TABLE', which __main__:looked_up uses, holds a _io.TextIOWrapper",

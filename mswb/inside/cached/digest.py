@@ -24,7 +24,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 
 from .bytecode import code_parts, globals_of, is_library, tagged
-from .randomness import drawn_at_random
+from .randomness import GENERATORS, drawn_at_random, methods_that_draw, random_operation
 
 _SCALARS = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented))
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
@@ -170,6 +170,8 @@ class Digester:
                 content = cell.cell_contents
             except ValueError:
                 continue
+            if isinstance(content, GENERATORS):
+                self.random[name] = variable
             yield tagged("closure", variable)
             yield from self._parts(content, place)
         used = {}
@@ -290,6 +292,9 @@ class Digester:
         if isinstance(key, str) and key:  # samples of another cache, whose key says all of them
             yield tagged("cache", key)
             return
+        random = random_operation(value)
+        if random:
+            self.random[place] = random
         inner = getattr(value, "__wrapped__", None)
         if callable(inner):  # a decorator of C, such as functools.lru_cache
             yield tagged("wrapper", _name_of(kind))
@@ -309,6 +314,8 @@ class Digester:
         if any(map(_made_in_c, kind.__mro__)):
             yield from self._reduced(value, place)
             return
+        if not self._in_package(kind.__module__):
+            self.random.update(methods_that_draw(value))
         for name, content in sorted(getattr(value, "__dict__", {}).items()):
             yield tagged("attribute", name)
             yield from self._parts(content, f"{place}.{name}")

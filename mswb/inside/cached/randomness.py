@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import types
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Tuple
 
 import numpy as np
 
@@ -23,6 +24,11 @@ _RANDOM_NAMES = """AutoAugment CutMixBatch CutOut FrequencyMasking MixUp MixUpBa
 TrivialAugmentWide UniformAugment"""
 _RANDOM_OPS = frozenset(_RANDOM_NAMES.split())
 """Transforms of MindSpore that are random and whose names don't begin with Random."""
+_AUGMENTING = frozenset({"mindspore", "torchvision", "albumentations"})
+
+
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+"""Objects that give other numbers each time, from a state of their own."""
 
 
 def drawn_at_random(code: types.CodeType, used: Mapping[str, Any]) -> str:
@@ -35,7 +41,7 @@ def drawn_at_random(code: types.CodeType, used: Mapping[str, Any]) -> str:
     if names & _SEEDED:
         return ""
     for name, value in sorted(used.items()):
-        if isinstance(value, (np.random.Generator, np.random.RandomState)):
+        if isinstance(value, GENERATORS):
             return name
         if isinstance(value, types.ModuleType):
             drawn = sorted(names & _DRAWS - {"random"} or names & _DRAWS)
@@ -55,10 +61,22 @@ def drawn_at_random(code: types.CodeType, used: Mapping[str, Any]) -> str:
     return ""
 
 
+def methods_that_draw(value: Any) -> Iterator[Tuple[str, str]]:
+    """The methods of an object, by name, that use a generator of random numbers which it keeps, and that attribute."""
+    kept = {name for name, content in getattr(value, "__dict__", {}).items() if isinstance(content, GENERATORS)}
+    for kind in type(value).__mro__ if kept else ():
+        for name, method in vars(kind).items():
+            if isinstance(method, types.FunctionType) and name != "__init__":
+                used = sorted(kept & {word for code in _all_codes(method.__code__) for word in code.co_names})
+                if used:
+                    yield f"{method.__module__}:{method.__qualname__}", f"self.{used[0]}"
+
+
 def random_operation(operation: Any) -> str:
-    """The name of a MindSpore transform that is random, by itself or by one that it holds; an empty text if none is."""
+    """The name of a transform that is random, by itself or by one that it holds; an empty text if none is."""
     name = type(operation).__name__
-    if type(operation).__module__.startswith("mindspore.") and (name.startswith("Random") or name in _RANDOM_OPS):
+    package = type(operation).__module__.partition(".")[0]
+    if package in _AUGMENTING and (name.startswith("Random") or name in _RANDOM_OPS):
         return name
     inner = getattr(operation, "transforms", None)
     for item in inner if isinstance(inner, (list, tuple)) else ():

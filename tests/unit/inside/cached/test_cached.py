@@ -252,7 +252,7 @@ def test_random_sources_are_refused_unless_someone_answers_for_them() -> None:
         def __getitem__(self, number: int) -> tuple[Any, ...]:
             return np.random.rand(2), np.int64(number)
 
-    with pytest.raises(CannotCache, match=r"Noisy\.__getitem__ calls numpy\.random\.rand"):
+    with pytest.raises(CannotCache, match=r"Noisy\.__getitem__ uses numpy\.random\.rand"):
         cached(Noisy(), "train")
     assert len(cached(Noisy(), "train", deterministic=True).source) == 10
 

@@ -192,6 +192,41 @@ def test_random_functions_are_named() -> None:
         assert digester.random.get("train:noise") == name, call
 
 
+def test_generators_that_are_kept_are_random_where_they_are_used() -> None:
+    generator = np.random.default_rng(1)
+
+    class Shuffled:
+        def __init__(self) -> None:
+            self.random = np.random.RandomState(1)
+            self.order = self.random.permutation(3)
+
+        def __getitem__(self, number: int) -> int:
+            return int(self.order[number])
+
+    class Noisy(Shuffled):
+        def __getitem__(self, number: int) -> int:
+            return int(self.random.randint(3))
+
+    for value, drawn in (
+        (Shuffled(), []),
+        (Noisy(), ["self.random"]),
+        (lambda x: generator.normal() + x, ["generator"]),
+    ):
+        digester = Digester()
+        digester.digest(value, "it")
+        assert list(digester.random.values()) == drawn
+
+
+def test_random_transforms_are_named_wherever_they_are_kept() -> None:
+    kind = type("RandomCrop", (), {"__module__": "mindspore.dataset.vision.transforms"})
+    compose = type("Compose", (), {"__module__": "mindspore.dataset.transforms"})()
+    compose.transforms = [kind()]
+    for value in ({"transform": kind()}, [compose], lambda x: compose(x)):
+        digester = Digester()
+        digester.digest(value, "it")
+        assert "RandomCrop" in digester.random.values()
+
+
 plain = st.recursive(
     st.none()
     | st.booleans()
