@@ -78,8 +78,8 @@ def cached(
     if not deterministic and digester.random:
         function, drawn = sorted(digester.random.items())[0]
         raise CannotCache(
-            f"cache {name!r}: {function} uses {drawn} at random, and what is cached would be drawn once for all epochs: "
-            f"leave that to a map() after the cache, or give deterministic=True"
+            f"cache {name!r}: {function} uses {drawn} at random, and what is cached would be drawn once for all "
+            f"epochs: leave that to a map() after the cache, or give deterministic=True"
         )
     listed = list_files(subject.roots if files is None else files, strict, [place])
     parts = {
