@@ -143,8 +143,11 @@ class _Pool:
                 index = self.todo.popleft()
             except IndexError:
                 break
-            child = child if child is not None and child.poll() is None else self._begin()
-            self._ask(child, index)
+            try:
+                child = child if child is not None and child.poll() is None else self._begin()
+                self._ask(child, index)
+            except OSError as problem:  # no process can be started: said of the entry, since it is waited for
+                self.answers.put((index, Answer(problem=problem.strerror or str(problem))))
         if child is not None:
             _end(child)
 

@@ -124,3 +124,14 @@ def test_paths_that_are_no_text_reach_the_worker_and_come_back() -> None:
     assert worker.from_line(worker.to_line(task), Task) == task
     answer = Answer(checked=Checked("orphan", faults=(Fault("orphan", "gone", file=task.path),)))
     assert worker.from_line(worker.to_line(answer), Answer) == answer
+
+
+def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("mswb.flows.cache_checks.subprocess.Popen", refuse)
+    entries = [Entry(f"/data/{number}.tfrecord", "tfrecord") for number in range(3)]
+    found = list(verify(entries, jobs=2))
+    assert sorted(index for index, _, _ in found) == [0, 1, 2]
+    assert {entry.findings[0].values["reason"] for _, entry, _ in found} == {"Resource temporarily unavailable"}
