@@ -187,6 +187,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch, folder: Path, scene: Scene) -> None:
     monkeypatch.setattr(Follow, "shown", lambda self: None)
     monkeypatch.setattr(InventoryPane, "action_look", lambda self: None)
     monkeypatch.setattr("mswb.ui.panes.cache.pane.now", lambda: NOW)
+    monkeypatch.setattr("mswb.flows.cache_facts.closer", lambda item: {"holders": []})
     monkeypatch.setenv("MSWB_CACHE_ROOT", STORE)
     monkeypatch.setattr("mswb.ui.screens.devices.host_name", lambda: "node-0")
     monkeypatch.setattr(Task, "elapsed_s", property(lambda task: 12.0))

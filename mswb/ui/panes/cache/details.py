@@ -120,7 +120,9 @@ def place_text(item: Item, finding: Finding) -> str:
 def _known(item: Item, entry: Entry, state: CacheState, width: int) -> Iterator[Line]:
     """What the entry and a closer look tell: numbers, source, key."""
     looked = state.more.get(item.path, {})
-    facts: dict[str, Any] = {**entry.more, **(looked or {})}
+    facts: dict[str, Any] = dict(entry.more)
+    # A closer look that can't tell something does not take back what the list knows.
+    facts.update({name: value for name, value in (looked or {}).items() if value is not None or name not in facts})
     holders = facts.pop("holders", None)
     if facts:
         yield from _title(word("known"))

@@ -21,10 +21,10 @@ from mswb.files.safety import printable
 from mswb.findings import Finding, Where
 from mswb.ui import keymap
 from mswb.ui.context import Context
-from mswb.ui.glyphs import glyph
 from mswb.ui.messages import Copy, ShowFindings
 from mswb.ui.panes.cache import state as caches
 from mswb.ui.panes.cache.details import CacheDetails, entry_text
+from mswb.ui.panes.cache.foot import foot_text
 from mswb.ui.panes.cache.look import look
 from mswb.ui.panes.cache.mending import Mending
 from mswb.ui.panes.cache.places import PlacesBar
@@ -495,19 +495,3 @@ _NEEDS: Mapping[str, Callable[[CachePane], bool]] = {
     "bad": lambda pane: bool(pane.rows.bad),
 }
 """When the keys of this pane do something; asked for each key by itself, and often."""
-
-
-def foot_text(item: Item | None, state: CacheState) -> str:
-    """The row at the bottom: what goes on, else what can be done with the entry."""
-    if state.running:
-        work = state.running[-1]
-        parts = [f"{glyph('running')} {word('verifying', done=work.done, count=len(work.paths))}"]
-        parts += [word("bad so far", bad=work.bad)] if work.bad else []
-        parts += [word("stops")]
-        return f" {glyph('dot')} ".join(parts)
-    if item is None:
-        return ""
-    count = len(findings_of(item, state))
-    if count:
-        return word("foot bad", count=word("fault") if count == 1 else word("faults", count=count))
-    return word("foot" if item.kind in CHECKERS else "foot plain")
