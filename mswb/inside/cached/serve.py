@@ -17,6 +17,9 @@ REFRESH_S = 1.0
 """Seconds between two looks whether another process has written more."""
 
 
+RESTS = 5
+"""So many times as long as a sync took no other one is made for a sample that is asked for again."""
+
 Timed = Tuple[Row, float]
 """A sample, and the seconds that reading it from the source took."""
 
@@ -57,6 +60,7 @@ class Samples:
         self._pid = self._here = os.getpid()
         self._lock = threading.Lock()
         self._looked = time.monotonic()
+        self._rests_until = 0.0
 
     def __getstate__(self) -> Dict[str, Any]:
         """For a spawned worker, which reads and does not write."""
@@ -71,6 +75,7 @@ class Samples:
             "probed": {},
             "_lock": threading.Lock(),
             "_looked": time.monotonic(),
+            "_rests_until": 0.0,
         }
         self.__dict__.update(state, _here=os.getpid(), **own)
 
@@ -132,13 +137,18 @@ class Samples:
         if self.reader.is_sealed and self.filler is None:
             return False
         filler = self.filler if os.getpid() == self._pid else None
-        if filler is not None and filler.has(number):
-            filler.sync()
-        elif filler is not None or time.monotonic() - self._looked < REFRESH_S:
+        begun = time.monotonic()
+        if begun < self._rests_until or (filler is None and begun - self._looked < REFRESH_S):
             return False
+        if filler is not None and not filler.has(number):
+            return False
+        if filler is not None:
+            filler.sync()
         with self._lock:
             self._looked = time.monotonic()
             self.reader.refresh()
+        # Where samples are asked for twice while the cache is filled, syncing must not take all the time.
+        self._rests_until = self._looked + RESTS * (self._looked - begun)
         return True
 
     def _from_source(self, number: int) -> Row:
