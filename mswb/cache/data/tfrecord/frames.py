@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mswb.cache.crc import crcs_of_rows, mask, masked_array, masked_lengths, unmasked_array, value
-from mswb.cache.data.tfrecord.records import HALF, NOTHING, SLACK, Records, of_buffer, of_ends, of_pieces
+from mswb.cache.data.tfrecord.records import HALF, NOTHING, SLACK, WIDE, Records, of_buffer, of_ends, of_pieces
 from mswb.cache.data.tfrecord.resync import FOOTER, HEADER, Budget, data_fits, is_nul, next_frame
 from mswb.cache.data.tfrecord.source import Source, Window
 
@@ -26,6 +26,7 @@ checked piece by piece and never held whole."""
 LONG = 1 << 12
 """From so many bytes a record on, records are read one by one, and only their ends are kept for :class:`Frames`."""
 _FIRST = 1 << 16
+_MANY_PAGES = 1 << 15
 _TOGETHER = 1024
 """Long records of one batch."""
 
@@ -170,18 +171,19 @@ class _Walk:
         head = self._source.read(self._offset, HEADER)
         length = _length(head) if _is_header(head) else 0
         at = self._offset + HEADER
-        for _ in range(_TOGETHER):
+        half, together = (HALF, _TOGETHER) if length < _MANY_PAGES else (WIDE, _TOGETHER * HALF // WIDE)
+        for _ in range(together):
             size = length + BESIDE
             if not LONG <= length <= BUFFER or len(data := read(size, at)) < size:
                 break
             crcs.append(value(data))
-            pieces += (data[:HALF], NOTHING, data[length - HALF :])
+            pieces += (data[:half], NOTHING, data[length - half :])
             lengths.append(length)
             at += size
             (length,) = unpack(data, length + FOOTER)
         if not lengths:
             return None, True
-        raw, behind = of_pieces(pieces)
+        raw, behind = of_pieces(pieces, half)
         count = _fitting(np.array(crcs, np.uint32), behind)
         if not count:
             return None, True
@@ -189,7 +191,7 @@ class _Walk:
         offsets = self._offset + np.cumsum(sizes + BESIDE) - (sizes + BESIDE)
         stored = behind[:count, :FOOTER].copy().view("<u4").ravel()
         damaged = np.zeros(count, np.bool_)
-        return Frames(offsets, sizes, stored, damaged, self._record, of_ends(raw, sizes), False), count < _TOGETHER
+        return Frames(offsets, sizes, stored, damaged, self._record, of_ends(raw, sizes, half), False), count < together
 
     def _is_short(self) -> bool:
         """Whether a frame begins here that the buffer can hold, if all of it is read."""

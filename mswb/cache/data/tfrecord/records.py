@@ -16,13 +16,12 @@ Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 Bools = NDArray[np.bool_]
 
-HALF = 256
-"""Bytes of a long record that are kept of either end."""
+HALF, WIDE = 256, 1024
+"""Bytes of a long record that are kept of either end: of one of some pages, and of a longer one."""
 NOTHING = b"\xff"
 """What is read where a record's bytes were not kept: no tag, and no number that ends."""
 BEHIND = 16
 """Bytes behind a record's data that come along: its CRC and the next header."""
-ROW = 2 * HALF + len(NOTHING) + BEHIND
 SLACK = 256
 """Bytes that a buffer has behind the last record, so that a look at the next few bytes needs no care."""
 ENDLESS = 10
@@ -34,13 +33,25 @@ class Buffer:
     """Bytes, and where in them no packed integers can be."""
 
     raw: Bytes
+    half: int = 0
+    """Bytes kept of either end of long records; 0 where all is here."""
     asked: list[tuple[Ints, Ints, Ints]] = field(default_factory=list)
     """Records, beginnings and ends of packed integers (in the record) that are not here to be looked at."""
+
+    @property
+    def row(self) -> int:
+        """Bytes from one record to the next, where only both ends of each are here."""
+        return row_size(self.half)
 
     @cached_property
     def endless(self) -> Ints:
         """Where :data:`ENDLESS` bytes begin that all say "more follows"."""
         return endless(self.raw)
+
+
+def row_size(half: int) -> int:
+    """Bytes of a row that holds both ends of a record, and what is behind it."""
+    return 2 * half + len(NOTHING) + BEHIND
 
 
 def endless(raw: Bytes) -> Ints:
@@ -102,8 +113,8 @@ class Ends(Records):
 
     def __init__(self, buffer: Buffer, starts: Ints, ends: Ints) -> None:
         super().__init__(buffer, starts, ends)
-        self._tail = ends - HALF
-        self._nothing = starts + HALF
+        self._tail = ends - buffer.half
+        self._nothing = starts + buffer.half
         self._hole = self._tail - self._nothing - 1
 
     def some(self, which: NDArray[Any]) -> Ends:
@@ -121,13 +132,14 @@ class Ends(Records):
         gone = last - first != end - start
         if gone.any():
             rows = self.starts[gone]
-            self.buffer.asked.append((rows // ROW, start[gone] - rows, end[gone] - rows))
+            self.buffer.asked.append((rows // self.buffer.row, start[gone] - rows, end[gone] - rows))
         return np.asarray(gone | super().integers(first, last))
 
     def bytes(self, at: int, size: int) -> bytes:
         first = int(self.some(np.arange(1)).index(np.array([at]))[0])
-        edge = HALF - first % ROW if first % ROW < HALF else ROW - BEHIND - first % ROW
-        return super().bytes(first, min(size, edge))
+        place = first % self.buffer.row
+        edge = self.buffer.half if place < self.buffer.half else self.buffer.row - BEHIND
+        return super().bytes(first, min(size, edge - place))
 
 
 def of_buffer(data: memoryview | bytes, starts: Ints, ends: Ints) -> Records:
@@ -135,17 +147,17 @@ def of_buffer(data: memoryview | bytes, starts: Ints, ends: Ints) -> Records:
     return Records(Buffer(np.frombuffer(data, np.uint8)), starts, ends)
 
 
-def of_pieces(pieces: list[bytes]) -> tuple[Bytes, Bytes]:
+def of_pieces(pieces: list[bytes], half: int) -> tuple[Bytes, Bytes]:
     """Rows of long records, and what is behind the data of each.
 
     Args:
-        pieces: of each record :data:`HALF` bytes of its beginning, :data:`NOTHING`, and the end with what is behind.
+        pieces: of each record ``half`` bytes of its beginning, :data:`NOTHING`, and the end with what is behind.
     """
     raw = np.frombuffer(b"".join([*pieces, bytes(SLACK)]), np.uint8)
-    return raw, raw[:-SLACK].reshape(-1, ROW)[:, -BEHIND:]
+    return raw, raw[:-SLACK].reshape(-1, row_size(half))[:, -BEHIND:]
 
 
-def of_ends(raw: Bytes, lengths: Ints) -> Ends:
+def of_ends(raw: Bytes, lengths: Ints, half: int) -> Ends:
     """The records, each longer than two halves, whose rows are at the beginning of ``raw``."""
-    starts = np.arange(len(lengths), dtype=np.int64) * ROW
-    return Ends(Buffer(raw), starts, starts + lengths)
+    starts = np.arange(len(lengths), dtype=np.int64) * row_size(half)
+    return Ends(Buffer(raw, half), starts, starts + lengths)

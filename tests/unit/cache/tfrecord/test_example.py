@@ -78,7 +78,7 @@ def in_lockstep(records: list[bytes], ends: bool = False) -> list[int]:
     sizes = np.array([len(record) for record in records], np.int64)
     if ends:
         pieces = [part for record in records for part in (record[:HALF], NOTHING, record[-HALF:] + bytes(BEHIND))]
-        return [int(value) for value in signatures(of_ends(of_pieces(pieces)[0], sizes))]
+        return [int(value) for value in signatures(of_ends(of_pieces(pieces, HALF)[0], sizes, HALF))]
     stops = np.cumsum(sizes)
     return [int(value) for value in signatures(of_buffer(b"".join(records) + bytes(SLACK), stops - sizes, stops))]
 

@@ -105,6 +105,18 @@ def test_other_files(tmp_path: Path, data: bytes, status: str, words: str) -> No
     assert any(words in fault.reason for fault in checked.faults if fault.code == status)
 
 
+def test_features_of_images_are_counted_wherever_they_stand(tmp_path: Path) -> None:
+    """Records of 6, 60 and 600 KB, with 700 bytes of features before and behind the image."""
+    before: dict[str, Value] = {f"before/{n}": b"some words" * 4 for n in range(9)}
+    behind: dict[str, Value] = {f"behind/{n}": [n, 1000 * n] for n in range(20)}
+    for size in (6_000, 60_000, 600_000):
+        records = [example({**before, "image": bytes(size + n), **behind}) for n in range(5)]
+        records.append(example({**before, "image": bytes(size)}))
+        checked = verified(write(tmp_path / "images.tfrecord", records))
+        assert [(fault.code, fault.record) for fault in checked.faults] == [("schema-changed", 5)]
+        assert len(checked.more["features"]) == 30
+
+
 def test_what_a_cut_gzip_file_held_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord.gz"
     path.write_bytes(gzip.compress(GOOD)[:3000])
