@@ -122,9 +122,15 @@ def _record(fault: Fault, after: int = 0) -> str:
     return word("record") if fault.record is None else f"{word('record')} {fault.record + after}"
 
 
+_PACKED = frozenset({b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"})
+"""How gzip and zlib begin: the frames are inside, and these bytes tell nothing of them."""
+
+
 def _tfrecord(source: Source, fault: Fault) -> Iterator[Mark]:
     """Frames of a TFRecord: length u64, CRC of the length, data, CRC of the data (TFRecord's own description)."""
     offset = fault.offset or 0
+    if source.read(0, 2) in _PACKED:
+        return
     for step in range(RECORDS):
         head, name = source.read(offset, 12), _record(fault, step)
         if len(head) < 12:

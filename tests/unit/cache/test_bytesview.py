@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import struct
 from pathlib import Path
 
@@ -48,6 +49,11 @@ def test_a_damaged_length_does_not_move_the_next_record(tmp_path: Path) -> None:
     assert (72, "record 2: length 20") in [(mark.start, mark.name) for mark in found]
     found = of(tmp_path, bytes(data), "tfrecord", Fault("corrupted", "bad", 36, 1))  # nobody knows where it ends
     assert found[-1].name == "data, said to end beyond the file" and found[-1].end == len(data)
+
+
+def test_the_bytes_of_a_compressed_file_are_no_frames(tmp_path: Path) -> None:
+    found = of(tmp_path, gzip.compress(frame(b"x" * 20) * 3), "tfrecord", Fault("compressed", "gzip", 0))
+    assert [mark.name for mark in found] == ["record", "the fault"]
 
 
 def test_a_frame_that_is_cut(tmp_path: Path) -> None:
