@@ -27,8 +27,8 @@ LONG = 1 << 12
 """From so many bytes a record on, records are read one by one, and only their ends are kept for :class:`Frames`."""
 _FIRST = 1 << 16
 _MANY_PAGES = 1 << 15
-_TOGETHER = 1024
-"""Long records of one batch."""
+_TOGETHER, _BATCH = 1024, 1 << 26
+"""Long records of one batch, and about how many bytes they may have: between two batches progress is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,8 @@ class _Walk:
         head = self._source.read(self._offset, HEADER)
         length = _length(head) if _is_header(head) else 0
         at = self._offset + HEADER
-        half, together = (HALF, _TOGETHER) if length < _MANY_PAGES else (WIDE, _TOGETHER * HALF // WIDE)
+        half = HALF if length < _MANY_PAGES else WIDE
+        together = max(1, min(_TOGETHER, _BATCH // max(1, length)))
         for _ in range(together):
             size = length + BESIDE
             if not LONG <= length <= BUFFER or len(data := read(size, at)) < size:
