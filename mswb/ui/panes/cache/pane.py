@@ -28,7 +28,7 @@ from mswb.ui.panes.cache.foot import foot_text
 from mswb.ui.panes.cache.look import look
 from mswb.ui.panes.cache.mending import Mending
 from mswb.ui.panes.cache.places import PlacesBar
-from mswb.ui.panes.cache.rows import NO_ROWS, CacheRows, arrange, columns, in_work
+from mswb.ui.panes.cache.rows import NO_ROWS, CacheRows, arrange, columns, in_work, now
 from mswb.ui.panes.cache.state import CacheState, Told, entry_of, findings_of
 from mswb.ui.panes.cache.verifying import Verifying
 from mswb.ui.panes.cache.words import word
@@ -50,11 +50,6 @@ FEW = 2_000
 TICK_S = 1.0
 BASELINES = ("tfrecord", "mindrecord")
 """Kinds whose baselines tell the record that has changed."""
-
-
-def now() -> float:
-    """Seconds since the epoch."""
-    return time.time()
 
 
 class CachePane(InventoryPane, inherit_bindings=False):
@@ -85,6 +80,7 @@ class CachePane(InventoryPane, inherit_bindings=False):
         self._to_verify: tuple[str, ...] = ()
         self._to_show = ""
         self._since = 0.0
+        self._is_shown = False
         self._cost_s = 0.0
         self._arranging: Task[tuple[CacheRows, float]] | None = None
         self._arrange_again = False
@@ -242,6 +238,8 @@ class CachePane(InventoryPane, inherit_bindings=False):
 
     def _follow(self) -> None:
         """Watch what is listed: a new or changed cache appears by itself."""
+        if not self._is_shown:
+            return
         root, items, since = self.state.root, self.rows.every, self._since
 
         def work(ticket: Ticket) -> None:
@@ -262,12 +260,14 @@ class CachePane(InventoryPane, inherit_bindings=False):
         self._rearrange(items)
 
     def on_pane_shown(self) -> None:
+        self._is_shown = True
         super().on_pane_shown()
         if self.state.looked and not self.state.looking and self._live is None:
             self.action_look()
 
     def on_pane_hidden(self) -> None:
         """A hidden pane watches nothing; what changed meanwhile is looked for when it is shown again."""
+        self._is_shown = False
         if self._live is not None:
             self._live.cancel()
             self._live = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,11 @@ class CacheRows(Rows):
     sums: tuple[Total, ...] = ()
     base: Mapping[str, Entry] = field(default_factory=dict)
     bad: tuple[int, ...] = ()
+
+
+def now() -> float:
+    """Seconds since the epoch."""
+    return time.time()
 
 
 def columns() -> tuple[Column, ...]:
