@@ -27,7 +27,7 @@ LONG = 1 << 12
 """From so many bytes a record on, records are read one by one, and only their ends are kept for :class:`Frames`."""
 _FIRST = 1 << 16
 _MANY_PAGES = 1 << 15
-_TOGETHER, _BATCH = 1024, 1 << 26
+_TOGETHER, _BATCH = 2048, 1 << 26
 """Long records of one batch, and about how many bytes they may have: between two batches progress is told."""
 
 
