@@ -8,6 +8,9 @@ import numpy.typing as npt
 from mswb.profile.intervals import Times
 from mswb.profile.timeline import Timeline
 
+_SLOW = 0.8
+"""The share of spans that a level may leave over before it is given up."""
+
 
 def self_times(timeline: Timeline) -> Times:
     """Nanoseconds of each span that no span directly within it on the same track covers.
@@ -30,7 +33,8 @@ def parents(track: npt.NDArray[np.int32], start: Times, end: Times) -> npt.NDArr
     """The index of the span that each span lies in, -1 for none; spans come in the order of a timeline.
 
     Spans are taken level by level: those that begin after all earlier ones on their track have ended are at level 0;
-    they and their order fix the spans around all others, which are then looked at in the same way.
+    they and their order fix the spans around all others, which are then looked at in the same way. Spans that overlap
+    without lying in one another would need a level each: where levels yield little, a stack does the rest.
     """
     parent = np.full(len(start), -1, np.int64)
     order = np.argsort(track, kind="stable")
@@ -42,8 +46,27 @@ def parents(track: npt.NDArray[np.int32], start: Times, end: Times) -> npt.NDArr
         owner = heads[np.cumsum(top) - 1]
         inside = np.flatnonzero(~top)
         parent[left[inside]] = left[owner[inside]]
+        if len(inside) > _SLOW * len(left):
+            _by_stack(left[inside], owner[inside], start, end, parent)
+            break
         left, group = left[inside], owner[inside]
     return parent
+
+
+def _by_stack(left: Times, group: Times, start: Times, end: Times, parent: Times) -> None:
+    """Fill in the parents of spans that lie in a known one each: the latest span of their group that goes on."""
+    stack: list[tuple[int, int]] = []
+    last = -1
+    rows = zip(left.tolist(), group.tolist(), start[left].tolist(), end[left].tolist(), strict=True)
+    for index, owner, begin, stop in rows:
+        if owner != last:
+            stack.clear()
+            last = owner
+        while stack and stack[-1][0] <= begin:
+            stack.pop()
+        if stack:
+            parent[index] = stack[-1][1]
+        stack.append((stop, index))
 
 
 def _tops(group: Times, start: Times, end: Times) -> npt.NDArray[np.bool_]:
