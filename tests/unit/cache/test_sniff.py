@@ -106,6 +106,7 @@ def test_summaries_are_no_data_set() -> None:
         (b"hello", "good.mindrecord", "not-a-record-file"),
         (b"\x01\x02" * 100 + b"ENCRYPT", "good.mindrecord", "encrypted"),
     ],
+    ids=range(13),  # what gzip packs has the time in it, and the names of tests must be the same in every process
 )
 def test_mindrecord(data: bytes, name: str, status: str) -> None:
     assert verdict(guess_bytes(sniff, data, name)) == ("mindrecord", status)
