@@ -66,6 +66,16 @@ def tiles(source: Source, size: int) -> None:
     assert at == size
 
 
+def damaged(source: Source) -> Iterator[tuple[int, int]]:
+    """Where frames begin and end that have a good header, and data that does not fit."""
+    for part in walk(source):
+        if isinstance(part, Frames):
+            for row in np.flatnonzero(part.damaged).tolist():
+                yield int(part.offsets[row]), int(part.offsets[row] + part.lengths[row]) + 16
+        elif isinstance(part, Broken) and part.kind == "data_crc":
+            yield part.offset, part.offset + part.length
+
+
 def damage(data: bytes, draw: random.Random) -> bytes:
     """Some bytes flipped, overwritten, lost, added, or cut off."""
     at = draw.randrange(len(data) + 1)
@@ -91,11 +101,16 @@ def test_every_whole_record_is_found_and_no_other(seed: int, times: int, longest
     for _ in range(times):
         data = damage(data, draw)
     source = Bytes(data)
-    assert whole(source) == [record for record in records if frame(record) in data]
+    # a damaged record with a good header is passed over as a whole: what lies inside may be its data
+    inside = b"|".join(data[start + 12 : end] for start, end in damaged(source))
+    present = [record for record in records if frame(record) in data]
+    assert whole(source) == [record for record in present if frame(record) not in inside]
     tiles(source, len(data))
 
 
-@pytest.mark.parametrize("size", [0, 1, 4095, 4096, 70_000, module.BUFFER - 16, module.BUFFER - 15, 3_000_000])
+@pytest.mark.parametrize(
+    "size", [0, 1, 376, 4095, 4096, 40_056, 560_927, module.BUFFER - 16, module.BUFFER - 15, 3_000_000]
+)
 def test_records_of_every_size(tmp_path: Path, size: int) -> None:
     records = [bytes([number]) * size for number in range(5)]
     path = write(tmp_path / "sizes.tfrecord", records)
