@@ -1,4 +1,4 @@
-"""Which entries a clean takes, and the plan for them. Planning only reads; see :mod:`mswb.cache.trash` for the doing.
+"""Which entries a clean takes, and the plan for them. Planning only reads; :mod:`mswb.cache.trash.moves` does it.
 
 Caches can be made again, so they may be taken by name, folder, size or all at once. What costs much to make again
 (tuning results, downloads) and data files (TFRecord, MindRecord, checkpoints) go only when their very path is named.
@@ -17,8 +17,8 @@ from mswb.cache.holders import FOLDER_VARIABLES, Holder, Snapshot, snapshot
 from mswb.cache.server.leftovers import NAME_LENGTH
 from mswb.cache.server.removal import in_use
 from mswb.cache.sniff import KINDS
-from mswb.cache.trash import doers, trash_action
-from mswb.cache.trashes import KEEP_DAYS
+from mswb.cache.trash.moves import doers, trash_action
+from mswb.cache.trash.store import KEEP_DAYS
 from mswb.files.mounts import filesystem_type, is_network
 from mswb.files.moves import real_place
 from mswb.files.tree import freed
@@ -205,7 +205,7 @@ def plan_clean(
     Args:
         for_good: they are deleted, not moved to the trash.
         spared: how many more match and must be named.
-        trash_root: as in :func:`mswb.cache.trash.move`.
+        trash_root: as in :func:`mswb.cache.trash.moves.move`.
     """
     words = WORDS[language()]
     warnings: list[str] = []

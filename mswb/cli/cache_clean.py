@@ -9,9 +9,9 @@ from dataclasses import asdict
 
 import click
 
-from mswb.cache import trash as bin_
-from mswb.cache import trashes
-from mswb.cache.trashes import TrashItem
+from mswb.cache.trash import moves as bin_
+from mswb.cache.trash import store as trashes
+from mswb.cache.trash.store import TrashItem
 from mswb.cli import output
 from mswb.cli.plans import carry_out, report_plan, show_plan, sized
 from mswb.findings import language, stop

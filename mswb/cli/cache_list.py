@@ -94,7 +94,7 @@ def list_(path: str | None, dataset: str | None, size: float | None, everything:
     Looks in the file-cache root (MSWB_CACHE_ROOT or ~/.mindspore/cache) and in this folder, unless --path names
     another. File caches are read in full as long as they are small; 'mswb cache verify' reads everything.
     """
-    from mswb.cache.trashes import items
+    from mswb.cache.trash.store import items
     from mswb.flows.caches import totals
 
     found = _find(path, dataset, size, system)

@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mswb.cache import trash, trashes
 from mswb.cache.clean import Cleaning, Selection, plan_clean, select
 from mswb.cache.entries import Entry
 from mswb.cache.holders import snapshot
 from mswb.cache.locate import cache_root
 from mswb.cache.server import removal
+from mswb.cache.trash import moves as trash
+from mswb.cache.trash import store as trashes
 from mswb.flows import cache_checks, caches
 from mswb.flows.cache_state import verified
 from mswb.flows.inventory import within

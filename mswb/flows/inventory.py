@@ -18,7 +18,7 @@ from typing import Literal
 from mswb.cache import sniff as cache
 from mswb.cache.locate import Place, places
 from mswb.cache.quick import HEAD, OPEN, is_nothing
-from mswb.cache.trashes import NAME as TRASH
+from mswb.cache.trash.store import NAME as TRASH
 from mswb.convert import sniff as convert
 from mswb.files.items import FileFacts, Guess, Item
 from mswb.files.peek import Peek, open_peek

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from mswb.cache import baseline, trashes
+from mswb.cache import baseline
+from mswb.cache.trash import store as trashes
 from mswb.cache.worker import Answer
 from mswb.flows import cache_checks
 from mswb.flows.cache_checks import Step, checked_entry

@@ -21,7 +21,7 @@ from mswb.cache.compile.sniff import GRAPH_NAME, HASH_NAME
 from mswb.cache.compile.sources import read_sources
 from mswb.cache.holders import snapshot
 from mswb.cache.repair import Repair
-from mswb.cache.trash import doers, trash_action
+from mswb.cache.trash.moves import doers, trash_action
 from mswb.files.safety import printable
 from mswb.findings import MswbError
 from mswb.plan import Plan

@@ -1,4 +1,4 @@
-"""File caches of format MSWC, seen from outside: finding, verifying, mending them, and what is known of one.
+"""File caches of format MSWC, seen from outside: verifying and mending them, and what is known of one.
 
 What reads and writes samples in training is :mod:`mswb.inside.store`. Loading this package costs nothing: what needs
 numpy is imported when it is called.
@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mswb.cache.filecache.folders import find
-
 if TYPE_CHECKING:
     from mswb.cache.check import Checked, Options, Watch
     from mswb.cache.repair import Repair
-
-__all__ = ["check", "find", "info", "plan", "remember"]
 
 
 def check(path: str, options: Options, watch: Watch) -> Checked:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,6 @@ INDEX = re.compile(r"\d{4,9}\.idx(\.part)?$")
 KEY = re.compile(r"[0-9a-f]{16}$")
 MANIFEST, STATS, LOCK = "manifest.json", "stats.json", "LOCK"
 _MAGIC = b"MSWCSHD1"
-_DEPTH = 3
 _MAX_JSON = 1 << 20
 
 
@@ -44,24 +43,6 @@ def name_of(path: str) -> str:
     """What a cache is called: the folder above, or its own where that is not named by a key."""
     folder = path.rstrip("/")
     return os.path.basename(os.path.dirname(folder) if KEY.match(os.path.basename(folder)) else folder)
-
-
-def find(root: str) -> Iterator[str]:
-    """The cache folders below a root, which may hold anything else too; links are not followed."""
-    pending = [(os.path.abspath(root), 0)]
-    while pending:
-        folder, level = pending.pop()
-        try:
-            with os.scandir(folder) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
-            continue
-        names = [entry.name for entry in listed if entry.is_file(follow_symlinks=False)]
-        if sniff_folder(folder, names) is not None:
-            yield folder
-        elif level < _DEPTH:
-            inner = [entry.path for entry in reversed(listed) if entry.is_dir(follow_symlinks=False)]
-            pending += [(path, level + 1) for path in inner if not os.path.basename(path).startswith(".")]
 
 
 def is_written(path: str) -> bool:

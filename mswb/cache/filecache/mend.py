@@ -21,7 +21,7 @@ from mswb.cache.filecache.folders import LOCK, is_written, name_of
 from mswb.cache.filecache.verify import fallback_of, open_manifest
 from mswb.cache.filecache.walk import Fallback, Shard, open_shards, records
 from mswb.cache.repair import Repair
-from mswb.cache.trash import Refused, put_in_place
+from mswb.cache.trash.moves import Refused, put_in_place
 from mswb.files.safety import printable
 from mswb.findings import language
 from mswb.inside.cached.lease import LeaseHeld, locks_work, take

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from mswb.cache.entries import Entry
 from mswb.cache.server.leftovers import user_of
 from mswb.cache.server.running import Host, Segment, look
-from mswb.cache.trash import doers as trash_doers
-from mswb.cache.trash import trash_action
+from mswb.cache.trash.moves import doers as trash_doers
+from mswb.cache.trash.moves import trash_action
 from mswb.plan import Action, Doer, Plan, path_identity
 
 _IPC_RMID = 0

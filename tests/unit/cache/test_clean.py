@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mswb.cache import clean, trashes
+from mswb.cache import clean
 from mswb.cache.clean import Guard, Selection, plan_clean, select
 from mswb.cache.entries import Entry
 from mswb.cache.holders import Holder, Snapshot
+from mswb.cache.trash import store as trashes
 from mswb.findings import choose_language
 from mswb.inside.cached import lease
 from mswb.plan import apply

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mswb.cache import trash, trash_intake, trashes
-from mswb.cache.trash import Refused
+from mswb.cache.trash import intake as trash_intake
+from mswb.cache.trash import moves as trash
+from mswb.cache.trash import store as trashes
+from mswb.cache.trash.moves import Refused
 from mswb.plan import Plan, apply, path_identity
 
 

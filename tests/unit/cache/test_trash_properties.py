@@ -14,7 +14,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mswb.cache import trash, trashes
+from mswb.cache.trash import moves as trash
+from mswb.cache.trash import store as trashes
 from mswb.plan import Plan, apply
 
 NODES = st.sampled_from(["file", "folder", "read-only", "link-out", "loop", "hard-out", "pipe", "broken"])

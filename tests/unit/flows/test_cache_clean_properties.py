@@ -10,9 +10,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mswb.cache import clean, trash, trashes
+from mswb.cache import clean
 from mswb.cache.clean import Selection
 from mswb.cache.holders import Snapshot
+from mswb.cache.trash import moves as trash
+from mswb.cache.trash import store as trashes
 from mswb.flows import cache_clean
 from mswb.plan import Plan, apply
 from tests.unit.cache.test_trash_properties import change, inodes, picture

@@ -24,7 +24,7 @@ from mswb.cache.data.mindrecord.reading import Reader
 from mswb.cache.data.mindrecord.walk import rows_of
 from mswb.cache.data.mindrecord.writer import DataWriter, beside, write_index
 from mswb.cache.repair import Repair
-from mswb.cache.trash import Refused, new_operation, put_in_place
+from mswb.cache.trash.moves import Refused, new_operation, put_in_place
 from mswb.files.moves import folder_at, real_place, rename_new
 from mswb.files.safety import printable
 from mswb.plan import Action, Plan, path_identity

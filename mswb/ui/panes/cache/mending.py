@@ -20,7 +20,7 @@ from mswb.ui.panes.cache.words import word
 from mswb.ui.tasks import Ticket
 
 if TYPE_CHECKING:
-    from mswb.cache.trashes import TrashItem
+    from mswb.cache.trash.store import TrashItem
     from mswb.ui.panes.cache.pane import CachePane
 
 T = TypeVar("T")
@@ -78,7 +78,8 @@ class Mending:
         """Show what the last operation would bring back."""
 
         def work(ticket: Ticket) -> Prepared | None:
-            from mswb.cache import trash, trashes
+            from mswb.cache.trash import moves as trash
+            from mswb.cache.trash import store as trashes
             from mswb.plan import apply
 
             found = trashes.items()

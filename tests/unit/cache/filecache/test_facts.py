@@ -31,7 +31,7 @@ def test_caches_are_found_among_foreign_folders(tmp_path: Path) -> None:
     (tmp_path / "downloads").mkdir()
     (tmp_path / "downloads" / "manifest.json").write_text("{}")
     (tmp_path / "link").symlink_to(folder)
-    assert list(filecache.find(str(tmp_path))) == [folder]
+    assert [entry.path for entry in collect([str(tmp_path)])[0]] == [folder]
     assert sniff_folder(str(tmp_path / "downloads"), ["manifest.json"]) is None
 
 

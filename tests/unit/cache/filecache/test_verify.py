@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from mswb.cache.check import Checked, Options, Watch
 from mswb.cache.filecache import check, plan
 from mswb.cache.filecache.mend import write_sound
-from mswb.cache.trash import restore
-from mswb.cache.trashes import items
+from mswb.cache.trash.moves import restore
+from mswb.cache.trash.store import items
 from mswb.inside.cached import lease
 from mswb.inside.cached.files import LIST, list_files, render
 from mswb.inside.store import Column, Manifest, StoreReader, StoreWriter, layout, read_manifest, write_manifest

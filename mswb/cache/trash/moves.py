@@ -1,7 +1,7 @@
 """Into the trash and back: what is cleaned or replaced is renamed on its own file system, and can come back.
 
-:mod:`mswb.cache.trashes` says where a trash is and what it holds. Nothing here follows a link, overwrites what has come
-since, or deletes anything but what already lies in a trash.
+:mod:`mswb.cache.trash.store` says where a trash is and what it holds. Nothing here follows a link, overwrites what has
+come since, or deletes anything but what already lies in a trash.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from mswb.cache.trash_intake import Refused, is_still, new_operation, take
-from mswb.cache.trashes import DATA, DAY_S, DOOMED, NAME, RECORD, TrashItem, items, read
+from mswb.cache.trash.intake import Refused, is_still, new_operation, take
+from mswb.cache.trash.store import DATA, DAY_S, DOOMED, NAME, RECORD, TrashItem, items, read
 from mswb.files.moves import delete, folder_at, identity_at, make_folders, movable, real_place, rename_new
 from mswb.files.tree import held
 from mswb.plan import Action, Doer, Plan, path_identity

@@ -11,7 +11,7 @@ import shutil
 import time
 
 from mswb.cache.locate import cache_root
-from mswb.cache.trashes import DATA, TrashItem, is_ours, own_trash, remember, write
+from mswb.cache.trash.store import DATA, TrashItem, is_ours, own_trash, remember, write
 from mswb.files.mounts import mount_points
 from mswb.files.moves import exchange, folder_at, identity_at, movable, rename_new
 from mswb.files.tree import held
@@ -42,7 +42,7 @@ def take(
 ) -> TrashItem:
     """Move ``path`` into a trash, and ``new``, if there is one, into its place.
 
-    The arguments are those of :func:`mswb.cache.trash.move`; both paths must be real ones.
+    The arguments are those of :func:`mswb.cache.trash.moves.move`; both paths must be real ones.
 
     Raises:
         Refused, OSError: nothing has changed.
