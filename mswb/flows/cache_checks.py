@@ -18,7 +18,7 @@ from mswb.cache.entries import Entry
 from mswb.cache.sniff import KINDS
 from mswb.cache.worker import Answer, Task, from_line, to_line
 from mswb.findings import Where, load_catalogue, make
-from mswb.flows.inventory import SEVERITIES
+from mswb.flows.inventory import severity_of
 
 DEFAULT = Options()
 WAIT_S = 0.1
@@ -42,12 +42,13 @@ Told = Callable[[Step], None]
 
 def glanced(entry: Entry) -> Entry:
     """An entry without a checker, with what its first bytes already told as a finding."""
-    if entry.findings or entry.status not in SEVERITIES or entry.status not in load_catalogue():
+    severity = severity_of(entry.form, entry.status)
+    if entry.findings or severity is None or entry.status not in load_catalogue():
         return entry
     values = {"what": KINDS[entry.form], "reason": entry.detail, "path": entry.path}
     offset = None if os.path.isdir(entry.path) else 0
     where = Where(file=entry.path, offset=offset)
-    found = make(entry.status, where=where, severity=SEVERITIES[entry.status], values=values)
+    found = make(entry.status, where=where, severity=severity, values=values)
     return replace(entry, findings=(found,))
 
 

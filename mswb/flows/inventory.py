@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mswb.cache import sniff as cache
+from mswb.cache.data.mindrecord.sniff import UNREADABLE
 from mswb.cache.locate import Place, places
 from mswb.cache.quick import HEAD, OPEN, is_nothing
 from mswb.cache.trash.store import NAME as TRASH
@@ -60,7 +61,14 @@ SEVERITIES: Mapping[str, Severity] = {
     **dict.fromkeys(("lfs-pointer",), "warning"),
     **dict.fromkeys(("compressed", "encrypted"), "note"),
 }
-"""How bad each status is that a glance can show. No status at all: nothing was checked."""
+"""How bad each status is that a glance can show, but for :data:`_WORSE`. No status at all: nothing was checked."""
+_WORSE = frozenset(("mindrecord", status) for status in UNREADABLE)
+"""Kinds and statuses that are an error, since what trains from them can't."""
+
+
+def severity_of(kind: str, status: str) -> Severity | None:
+    """How bad a status that a glance shows is of this kind; None where nothing was checked, or no glance shows it."""
+    return "error" if (kind, status) in _WORSE else SEVERITIES.get(status)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -156,6 +157,30 @@ def test_damaged_files_get_no_baseline(home: Path, capsys: pytest.CaptureFixture
     found = report(capsys, "baseline", damaged, code=1)
     assert found["baselines"] == [] and found["findings"][0]["code"] == "corrupted"
     assert [path.name for path in damaged.parent.iterdir()] == ["flip_data.tfrecord"]
+
+
+def test_what_mindspore_cannot_read_is_an_error(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = mindrecord(home)
+    packed, renamed, never = home / "packed", home / "renamed", home / "never"
+    for place in (packed, renamed, never):
+        place.mkdir()
+    (packed / "good.mindrecord").write_bytes(gzip.compress((folder / "good.mindrecord").read_bytes()))
+    for ending in ("", ".db"):
+        shutil.copy(folder / f"good.mindrecord{ending}", renamed / f"new.mindrecord{ending}")
+    (never / "a.mindrecord").write_bytes(bytes(70000))
+    for place, status in ((packed, "compressed"), (renamed, "renamed"), (never, "interrupted")):
+        for command in (["verify", str(place)], ["list", "--path", str(place)]):
+            found = report(capsys, *command, code=1)
+            assert [(one["code"], one["severity"]) for one in found["findings"]] == [(status, "error")]
+    (packed / "good.mindrecord").unlink()
+    shutil.copy(DATA / "tfrecord/good.tfrecord.gz", packed)
+    assert [one["severity"] for one in report(capsys, "verify", packed)["findings"]] == ["note"]
+
+
+def test_a_glance_says_first_what_is_wrong(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mindrecord(home, cut=50052)
+    (finding,) = report(capsys, "list", "--path", "work", code=1)["findings"]
+    assert finding["title"].startswith("the MindRecord is cut off: its pages need ")
 
 
 def test_no_such_path_and_no_such_kind(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

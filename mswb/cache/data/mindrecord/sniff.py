@@ -19,6 +19,8 @@ from mswb.files.peek import UNKNOWN_SIZE, Peek
 VERSION = "3.0"
 NAMED = re.compile(r"\.mindrecord\d*$")
 """What people call data files, and what MindSpore calls shards: X.mindrecord0, X.mindrecord1 ..."""
+UNREADABLE = frozenset({"renamed", "interrupted", "compressed"})
+"""Statuses that are errors here, though less of other kinds of files: MindSpore fails, or reads the neighbour."""
 _SQLITE = b"SQLite format 3\0"
 _SHARDS = re.compile(r'"shard_addresses":\[([^\]]*)\]')
 _ENCRYPTED_END = b"ENCRYPT"
@@ -110,17 +112,19 @@ def _described(peek: Peek, header: Mapping[str, Any], reason: str) -> Guess:
     rows, columns = _rows(header), _columns(header)
     detail = ", ".join(part for part in (rows, columns) if part) or "MindRecord"
     if not _indexes_known(header):
-        return Guess("mindrecord", f"{detail}; the header's index fields are not its columns", reason, "corrupted")
+        return Guess("mindrecord", f"the header's index fields are not its columns; {detail}", reason, "corrupted")
     version = header.get("version")
     if version != VERSION:
-        return Guess("mindrecord", f"{detail}; version {version!r}, known is {VERSION}", reason, "version-mismatch")
+        return Guess("mindrecord", f"version {version!r}, known is {VERSION}; {detail}", reason, "version-mismatch")
     least = _least_size(header)
     if peek.size != UNKNOWN_SIZE and least > peek.size:
-        return Guess("mindrecord", f"{detail}; its pages need {least} bytes", reason, "truncated")
+        return Guess(
+            "mindrecord", f"its pages need {least} bytes, and it has {peek.size}; {detail}", reason, "truncated"
+        )
     addresses = header.get("shard_addresses")
     named = [name for name in addresses if isinstance(name, str)] if isinstance(addresses, list) else []
     if named and peek.name not in named:
-        return Guess("mindrecord", f"{detail}; the header names {named[0]}", reason, "renamed")
+        return Guess("mindrecord", f"the header names {named[0]}; {detail}", reason, "renamed")
     shards = f" of {len(named)} shards" if len(named) > 1 else ""
     return Guess("mindrecord", detail + shards, reason)
 
@@ -177,14 +181,14 @@ def _by_name(peek: Peek) -> Guess | None:
 def _with_index(item: Item, by_path: Mapping[str, Item], files: Mapping[str, FileFacts]) -> Item:
     index = files.get(item.path + ".db")
     if index is None:
-        missing = f"{item.detail}; no {os.path.basename(item.path)}.db beside it"
+        missing = f"no {os.path.basename(item.path)}.db beside it; {item.detail}"
         return replace(item, detail=missing, status=item.status or "index-missing")
     known = by_path.get(index.path)
     status, detail = item.status, item.detail
     if known is None or known.kind != "mindrecord-index":
-        status, detail = status or "index-damaged", f"{detail}; its .db is no MindRecord index"
+        status, detail = status or "index-damaged", f"its .db is no MindRecord index; {detail}"
     elif known.status:
-        status, detail = status or known.status, f"{detail}; its .db: {known.detail}"
+        status, detail = status or known.status, f"its .db: {known.detail}; {detail}"
     return replace(
         item,
         size_bytes=item.size_bytes + index.size_bytes,

@@ -7,6 +7,7 @@ alike, show only against a baseline (:mod:`mswb.cache.baseline`).
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from mswb.cache import baseline
 from mswb.cache.check import MAX_FAULTS, Checked, Fault, Options, Watch
@@ -17,6 +18,7 @@ from mswb.cache.data.mindrecord.index import BadIndex, Index
 from mswb.cache.data.mindrecord.layout import true_layout
 from mswb.cache.data.mindrecord.reading import Reader
 from mswb.cache.data.mindrecord.rowcheck import Tally, check_rows
+from mswb.cache.data.mindrecord.sniff import UNREADABLE
 from mswb.cache.data.mindrecord.uncommitted import survey
 from mswb.files.safety import printable
 
@@ -50,8 +52,14 @@ def check(path: str, options: Options, watch: Watch) -> Checked:
         try:
             header = read_header(reader)
         except Broken as problem:
-            return _without_rows(problem, reader, watch)
-        return _check(data, reader, header, options, watch)
+            return _severe(_without_rows(problem, reader, watch))
+        return _severe(_check(data, reader, header, options, watch))
+
+
+def _severe(found: Checked) -> Checked:
+    """Faults that stop MindSpore are errors here, though the same code is less of another kind of file."""
+    faults = (replace(fault, severity="error") if fault.code in UNREADABLE else fault for fault in found.faults)
+    return replace(found, faults=tuple(faults))
 
 
 def _data_file(path: str) -> str | None:

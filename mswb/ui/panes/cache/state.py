@@ -177,10 +177,10 @@ def severity_of(entry: Entry) -> str:
         return min((one.severity for one in entry.findings), key=lambda one: WORST[one])
     if entry.status in ("ok", UNVERIFIED):
         return "ok" if entry.status == "ok" else ""
-    from mswb.flows.inventory import SEVERITIES
+    from mswb.flows.inventory import severity_of as glance_severity
 
     code = load_catalogue().get(entry.status)
-    return SEVERITIES.get(entry.status) or (code.severity if code is not None else "")
+    return glance_severity(entry.form, entry.status) or (code.severity if code is not None else "")
 
 
 def findings_of(item: Item, state: CacheState) -> tuple[Finding, ...]:

@@ -46,9 +46,9 @@ class DetailsPart(VerticalScroll):
             self.scroll_home(animate=False)
 
     def _status_style(self, item: Item) -> str:
-        from mswb.flows.inventory import SEVERITIES
+        from mswb.flows.inventory import severity_of
 
-        colour = status_colour(SEVERITIES.get(item.status, "")) if item.status else "text-muted"
+        colour = status_colour(severity_of(item.kind, item.status) or "") if item.status else "text-muted"
         variable = self.app.theme_variables.get(colour, "")
         return variable if variable.startswith("#") else "bold"
 
@@ -91,9 +91,11 @@ _LOGS = {"mindspore-profile": "logs", "torch-npu-profile": "logs", "log-archive"
 
 
 def _status(item: Item) -> str:
-    from mswb.flows.inventory import SEVERITIES
+    from mswb.flows.inventory import severity_of
 
-    return status_text(f"{SEVERITIES.get(item.status, '')} {item.status}") if item.status else word("unchecked")
+    return (
+        status_text(f"{severity_of(item.kind, item.status) or ''} {item.status}") if item.status else word("unchecked")
+    )
 
 
 def _facts(item: Item) -> list[tuple[str, str]]:

@@ -29,17 +29,19 @@ class Rows:
 
 def rows_of(items: Sequence[Item], root: str, now: float) -> Rows:
     """The columns for ``items`` found in ``root``; ages are told at ``now`` (seconds since the epoch)."""
-    from mswb.flows.inventory import SEVERITIES, kind_words
+    from mswb.flows.inventory import kind_words, severity_of
 
     def order(item: Item) -> tuple[int, int, str]:
-        return _WORST_FIRST[SEVERITIES.get(item.status, "")], -item.size_bytes, item.path
+        return _WORST_FIRST[severity_of(item.kind, item.status) or ""], -item.size_bytes, item.path
 
     ordered = tuple(sorted(items, key=order))
     arrays: dict[str, Sequence[Any]] = {
         "key": [f"{item.kind} {item.path}" for item in ordered],
         "name": [printable(name_of(item, root)) for item in ordered],
         "kind": [kind_words(item.kind) for item in ordered],
-        "status": [f"{SEVERITIES.get(item.status, '')} {item.status}" if item.status else "" for item in ordered],
+        "status": [
+            f"{severity_of(item.kind, item.status) or ''} {item.status}" if item.status else "" for item in ordered
+        ],
         "size": [item.size_bytes for item in ordered],
         "age": [max(0.0, now - item.modified) for item in ordered],
         "files": [item.files for item in ordered],
