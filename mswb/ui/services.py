@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mswb.files.safety import printable
+from mswb.findings import language
 from mswb.ui import clip, counters, driver, notify, themes
 from mswb.ui.messages import Sampled
 from mswb.ui.tasks import Ticket
@@ -109,13 +110,20 @@ def copy(app: Workbench, text: str, what: str) -> None:
     sequence = clip.osc52(text)
     if sequence is not None:
         driver.send(app, sequence)
-    where = "to the clipboard and " if sequence is not None else "(too long for the clipboard) "
     app.context.tasks.start(
         "Copy",
         lambda ticket: clip.keep(app.context.settings, text),
-        lambda path: app.notify(f"Copied the {what} {where}to {path}", markup=False),
+        lambda path: app.notify(copied_text(what, str(path), sequence is not None), markup=False),
         quiet=True,
     )
+
+
+def copied_text(what: str, path: str, on_clipboard: bool) -> str:
+    """What is said of a copy; ``what`` is a thing ("row") or a count of them ("3 rows")."""
+    if language() == "zh":
+        return f"已将{what}复制到{'剪贴板和' if on_clipboard else '（剪贴板放不下）'} {path}"
+    named = what if what[:1].isdigit() else f"the {what}"
+    return f"Copied {named} {'to the clipboard and' if on_clipboard else '(too long for the clipboard)'} to {path}"
 
 
 def tell_end(app: Workbench, run: Run, diagnosis: Diagnosis) -> None:

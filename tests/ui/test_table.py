@@ -255,7 +255,7 @@ async def test_copy() -> None:
         copies = [event for event in app.told if isinstance(event, Copy)]
         assert copies[0].text.splitlines()[1] == "0\t▶ running\t100\t0 B\tline 0"
         assert len(copies[1].text.splitlines()) == 3
-        assert copies[1].what == "2 rows"
+        assert [copy.what for copy in copies] == ["row", "2 rows"]
 
 
 async def test_the_mouse() -> None:

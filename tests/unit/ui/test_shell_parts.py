@@ -17,6 +17,7 @@ from mswb.findings import MswbError, Where, make
 from mswb.settings import load_settings
 from mswb.ui import clip, finding_text, glyphs, keymap, notify, session, terminal, themes
 from mswb.ui.pace import LOST_S, PATIENCE_S, QUESTION, TRIES, Pace
+from mswb.ui.services import copied_text
 from mswb.ui.widgets.header import HeaderState, header_text
 
 # -- key map
@@ -298,6 +299,18 @@ def test_sessions_are_kept_by_folder_and_bounded(tmp_path: Path) -> None:
     assert len(kept.panes) == session.FOLDERS and "/p/104" in kept.panes and "/p/4" not in kept.panes
     (settings.state_dir / session.FILE).write_text("{broken")
     assert session.load(settings).panes == {}
+
+
+@pytest.mark.parametrize(
+    ("what", "on_clipboard", "text"),
+    [
+        ("row", True, "Copied the row to the clipboard and to /s/clip.txt"),
+        ("3 rows", True, "Copied 3 rows to the clipboard and to /s/clip.txt"),
+        ("row", False, "Copied the row (too long for the clipboard) to /s/clip.txt"),
+    ],
+)
+def test_what_is_said_of_a_copy(what: str, on_clipboard: bool, text: str) -> None:
+    assert copied_text(what, "/s/clip.txt", on_clipboard) == text
 
 
 # -- texts

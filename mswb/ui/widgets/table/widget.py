@@ -384,7 +384,8 @@ class Table(Widget):
         rows = self.marked or (() if row is None else (row,))
         if not rows:
             raise SkipAction
-        self.post_message(Copy(as_text(self.data, self._body.shown_columns(), rows), f"{len(rows)} {word('rows')}"))
+        what = word("row") if len(rows) == 1 else word("{count} rows", count=f"{len(rows):,}")
+        self.post_message(Copy(as_text(self.data, self._body.shown_columns(), rows), what))
 
     # -- filter line
 

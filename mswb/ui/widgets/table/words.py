@@ -7,7 +7,8 @@ from mswb.findings import language
 _CHINESE = {
     "no rows": "没有数据",
     "no row matches": "没有匹配的行",
-    "rows": "行",
+    "row": "该行",
+    "{count} rows": " {count} 行",
     "{shown} of {all}": "{shown} / {all}",
     "filter {text}": "筛选 {text}",
     "by {title} ({groups})": "按 {title} 分组（{groups}）",
