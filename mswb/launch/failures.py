@@ -36,7 +36,8 @@ CLUSTER_CODES = frozenset(
 """What a process says when another one failed."""
 ASYNC_CODE = "async-error-after-success"
 _WORKER_EXIT = re.compile(r"Worker process (?P<pid>\d+) exit with exception\. Error code: (?P<code>-?\d+)")
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<|^mindspore/")
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<|^mindspore/|/mswb/inside/(?!demo/)")
+"""Files that are none of the user's own; ``mswb/inside`` runs in every training that caches."""
 _ASYNC = re.compile(r"\] WorkerJoin\] WorkerJoin failed: ")
 _FATAL = re.compile(r"Fatal Python error: (.*)$")
 _SIGNALS = {"Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Floating point exception": 8,
@@ -46,6 +47,10 @@ _SOURCE = ("    ", '  File "')
 _PATH = re.compile(r"(?<![\w:])/[\w.+@%-]+(?:/[\w.+@%-]+)+")
 _LIST = re.compile(r"\bfiles?:\s*$")
 """The end of a line below which files are listed."""
+_DATA_FILE = re.compile(r"The corresponding data files? (?:is|are): (.+?)(?:\. |\.?\s*$)")
+"""MindSpore's words for the file that a row came from; a reason may follow, or nothing."""
+MAX_TOLD = 12
+"""Lines of a traceback above a sentence that still leave it in the evidence as it is shown."""
 _CODE = (".py", ".cc", ".h", ".cpp", ".ir", ".so")
 STOPS = frozenset({"KeyboardInterrupt", "SystemExit"})
 
@@ -231,9 +236,10 @@ def _from_traceback(block: Block, scan: FileScan) -> Failure:
     if signature.kind == "root":
         line = (at.number, at.offset)
     priority = signature.priority if kind == "wrapper" else max(signature.priority, 50)
-    values = _with_path(values, block)
+    values = _with_path(_with_data_file(values, block), block)
+    evidence = _evidence_from(block, at.number) if signature.kind == "root" else _evidence(block)
     return Failure(
-        signature.code, kind, priority, *line, time, _evidence(block), values, hint=signature.hint, survived=survived
+        signature.code, kind, priority, *line, time, evidence, values, hint=signature.hint, survived=survived
     )
 
 
@@ -263,7 +269,7 @@ def _from_signature(block: Block, scan: FileScan) -> Failure | None:
     values = {"message": text[:300], **(place.values() if place else {}), **match.values, **_of_worker(text)}
     return Failure(
         signature.code, kind, signature.priority, line.number, line.offset, time, _evidence(block, line.number),
-        _with_path(values, block),
+        _with_path(_with_data_file(values, block), block),
         signature.severity, signature.hint,
     )  # fmt: skip
 
@@ -285,6 +291,13 @@ def _best_match(block: Block) -> tuple[Match, Line] | None:
     ]
     order = {"root": 0, "victim": 1, "wrapper": 2}
     return min(found, key=lambda one: (order[one[0].signature.kind], -one[0].signature.priority), default=None)
+
+
+def _with_data_file(values: dict[str, Any], block: Block) -> dict[str, Any]:
+    """``data_file``, where the block says which file the failing row came from; ``path`` is the same then."""
+    texts = (line.text for line in block.lines if not line.text.startswith(_SOURCE))
+    named = next((found[1] for text in texts if (found := _DATA_FILE.search(text))), "")
+    return {"path": named, **values, "data_file": named} if named else values
 
 
 def _with_path(values: dict[str, Any], block: Block) -> dict[str, Any]:
@@ -366,6 +379,13 @@ def _evidence(block: Block, around: int | None = None) -> str:
         index = around - block.number
         texts = texts[max(0, index - 20) : index + 40]
     return printable_block("\n".join(texts).rstrip("\n"), limit=600)
+
+
+def _evidence_from(block: Block, number: int) -> str:
+    """The evidence with the line that tells the cause in sight: calls above it that would push it out are left out."""
+    index = number - block.number
+    texts = block.texts if index <= MAX_TOLD else ["…", *block.texts[index:]]
+    return printable_block("\n".join(texts).rstrip("\n"), limit=600) if index > MAX_TOLD else _evidence(block)
 
 
 def read_part(path: str, offset: int, length: int) -> bytes:

@@ -192,6 +192,68 @@ def test_the_real_exception_of_a_dataset(tmp_path: Path) -> None:
     check_root(report_of(tmp_path), Expected("dataset-exception", "worker_0.log", (0,), line, "row 512", place))
 
 
+DECODE = (
+    "map operation: [Decode] failed. The corresponding data file is: imgs/train/dog/5.jpg. Error raised by libjpeg: "
+    "Empty input file"
+)
+INSIDE = ("cached/method.py", "cached/api.py", *["cached/opening.py"] * 4, "cached/pipeline.py", "cached/rows.py")
+
+
+def failed_in_a_cache(message: str) -> list[str]:
+    """A traceback from the user's line through mswb's cache into MindSpore."""
+    own = ('  File "/home/user/train.py", line 4, in <module>', "    d = d.cache(cache_size=1024)")
+    calls = [(f'  File "/opt/tools/mswb/inside/{name}", line 9, in f', "    return f()") for name in INSIDE]
+    return [CALL[0], *own, *(line for call in calls for line in call), message]
+
+
+def test_a_pipeline_that_names_the_file_of_the_row(tmp_path: Path) -> None:
+    more = "Dump the abnormal image to [./abnormal_image.jpg]. You can check this image first."
+    lines = failed_in_a_cache("RuntimeError: Exception thrown from dataset pipeline. Refer to 'Dataset Pipeline Error'")
+    rule = "-" * 66
+    told = ["", rule, "- Dataset Pipeline Error Message: ", rule, f"[ERROR] {DECODE} {more}", "", rule]
+    write(tmp_path, "worker_0.log", [*joined(PID, 0), record("ERROR", "MD", PID, 3, DECODE, TASKS), *lines, *told])
+    report = report_of(tmp_path)
+    place = {"script_file": "/home/user/train.py", "script_line": 4, "operation": "Decode", "message": DECODE}
+    values = {**place, "data_file": "imgs/train/dog/5.jpg", "path": "imgs/train/dog/5.jpg"}
+    check_root(report, Expected("dataset-exception", "worker_0.log", (0,), r"\[Decode\] failed", "dog/5.jpg", values))
+    root = report["findings"][report["root"]]
+    assert DECODE in root["title"] and DECODE in "\n".join(root["evidence"].split("\n")[:3])
+
+
+def test_a_python_function_in_a_map_keeps_its_own_words(tmp_path: Path) -> None:
+    words = (
+        "map operation: [PyFunc] failed. The corresponding data file is: /d/a b.jpg. Execute user Python code failed"
+    )
+    lines = raised("RuntimeError: Exception thrown from user defined Python function in dataset. ")
+    write(tmp_path, "worker_0.log", [*joined(PID, 0), *lines, f"[ERROR] {words}, check 'Python Call Stack' above."])
+    report = report_of(tmp_path)
+    values = report["findings"][report["root"]]["values"]
+    assert (values["data_file"], "operation" in values) == ("/d/a b.jpg", False)
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "values"),
+    [
+        (
+            "mswb.inside.cached.pipeline.CannotCache: shuffle() gives another order in each epoch: call cache() before",
+            "cannot-cache",
+            {"message": "shuffle() gives another order in each epoch: call cache() before"},
+        ),
+        (
+            "mswb.inside.store.layout.InvalidCacheFile: Invalid cache file format: /c/a b/0000.shard at byte 12: torn",
+            "cache-file-damaged",
+            {"path": "/c/a b/0000.shard", "byte": 12, "reason": "torn"},
+        ),
+    ],
+)
+def test_errors_of_a_cache_have_words_of_their_own(
+    tmp_path: Path, message: str, code: str, values: dict[str, object]
+) -> None:
+    write(tmp_path, "worker_0.log", [*joined(PID, 0), *failed_in_a_cache(message)])
+    place = {"script_file": "/home/user/train.py", "script_line": 4, **values}
+    check_root(report_of(tmp_path), Expected(code, "worker_0.log", (0,), "mswb.inside", ".", place))
+
+
 HARMLESS = {
     "an exception that was caught": [
         *steps(1, 9), *raised("ConnectionResetError: [Errno 104] Connection reset by peer"), "retrying", *steps(9, 40),
