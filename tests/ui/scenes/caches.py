@@ -174,6 +174,7 @@ SCENES = {
     "plan_nothing": planned(plan=Plan((), ("left alone, in use: data/val.mindrecord: process 4711 (python)",))),
     "server": serving(SERVED),
     "bytes": seen("good.tfrecord", *FAULTS),
+    "bytes_far": seen("good.tfrecord", replace(FAULTS[0], byte=1840)),
     "bytes_chinese": seen("good.tfrecord", *FAULTS, config='lang = "zh"\n'),
     "bytes_gone": seen("missing.tfrecord", *FAULTS),
 }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mswb.cache.bytesview import Mark
+from mswb.findings import Where, make
 from mswb.ui.screens.hexview.lines import hex_row, layout, names_text, next_place
-from mswb.ui.screens.hexview.screen import offset_of, place_text
+from mswb.ui.screens.hexview.screen import offset_of, place_of, place_text
 
 MARKS = (Mark(20, 28, "record 1: length 4"), Mark(28, 36, "data"), Mark(30, 33, "the fault", fault=True))
 
@@ -69,5 +72,19 @@ def test_an_offset_that_is_typed(text: str, offset: int | None) -> None:
     assert offset_of(text) == offset
 
 
-def test_where_a_row_is() -> None:
-    assert place_text(layout(64, MARKS), 16) == "byte 16 = 0x10  record 1: length 4 · data"
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (None, "byte 16 = 0x10  record 1: length 4 · data"),
+        (30, "fault at byte 30 = 0x1e  data"),
+        (60, "byte 16 = 0x10 · fault at byte 60 = 0x3c  record 1: length 4 · data"),
+    ],
+)
+def test_where_a_row_is_and_where_the_fault(fault: int | None, text: str) -> None:
+    assert place_text(layout(64, MARKS), 16, fault) == text
+
+
+def test_the_place_of_a_finding_is_its_damaged_byte() -> None:
+    found = make("corrupted", where=Where(file="/a", offset=16), values={"what": "TFRecord", "reason": "r"})
+    assert place_of(found) == 16
+    assert place_of(replace(found, values={**found.values, "byte": 30})) == 30

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
-from mswb.cache.bytesview import Mark, Source, fault_of, marks
+from mswb.cache.bytesview import ROW, Mark, Source, fault_of, marks
 from mswb.files.safety import printable
 from mswb.findings import Finding, language
 from mswb.ui import keymap
@@ -29,6 +29,8 @@ _WORDS = {
     "go": ("Go to byte (decimal, or 0x...):", "跳转到字节（十进制，或 0x…）："),
     "no": ("that is no byte of this file", "该文件没有这个字节"),
     "fault": ("fault", "故障"),
+    "fault at": ("fault at", "故障位于"),
+    "byte": ("byte", "字节"),
     "of": ("of", "/"),
     "row": ("row", "行"),
 }
@@ -59,8 +61,11 @@ class HexScreen(PacedModal[None]):
     def __init__(self, context: Context, path: str, form: str, findings: Sequence[Finding], offset: int) -> None:
         super().__init__()
         self.context, self.path = context, path
-        self._form, self._start = form, offset
+        self._form = form
         self._findings = tuple(one for one in findings if one.where.file == path and one.where.offset is not None)
+        self._places = tuple(place_of(one) for one in self._findings)
+        named = (place for one, place in zip(self._findings, self._places, strict=True) if one.where.offset == offset)
+        self._start = next(named, offset)
 
     def compose(self) -> ComposeResult:
         name = printable(os.path.basename(self.path))
@@ -129,11 +134,12 @@ class HexScreen(PacedModal[None]):
         self.query_one("#hex-reason", Static).update(
             "" if number is None else f"{glyph('error')} {printable(self._findings[number].title)}"
         )
-        self.query_one("#hex-place", Static).update(place_text(shown, here))
+        place = None if number is None else self._places[number]
+        self.query_one("#hex-place", Static).update(place_text(shown, here, place))
 
     def _fault_at(self, shown: Layout, offset: int) -> int | None:
         """The fault that the cursor is on, or the last one above it."""
-        places = [one.where.offset or 0 for one in self._findings]
+        places = self._places
         above = [index for index, place in enumerate(places) if shown.line_of(place) <= self.rows.cursor]
         return max(above, key=lambda index: (places[index], -index), default=0 if places else None)
 
@@ -188,11 +194,28 @@ class HexScreen(PacedModal[None]):
         self.dismiss(None)
 
 
-def place_text(shown: Layout, offset: int) -> str:
-    """Where a row is, in both ways of counting, and what its bytes are."""
-    inside = [mark for mark in shown.marks if not mark.fault and mark.start < offset + 16 and mark.end > offset]
-    names = f" {glyph('dot')} ".join(printable(mark.name, 60) for mark in inside)
-    return f"byte {offset:,} = 0x{offset:x}" + (f"  {names}" if names else "")
+def place_of(finding: Finding) -> int:
+    """The damaged byte of a finding: the very one where it is known, else where its record begins."""
+    fault = fault_of(finding)
+    return fault.byte if fault.byte is not None else fault.offset or 0
+
+
+def place_text(shown: Layout, offset: int, fault: int | None = None) -> str:
+    """Where a row is, in both ways of counting, and what its bytes are; with ``fault`` in it, that byte instead."""
+    if fault is not None and offset <= fault < offset + ROW:
+        return f"{word('fault at')} {_byte(fault)}{_names(shown, fault, fault + 1)}"
+    other = "" if fault is None else f" {glyph('dot')} {word('fault at')} {_byte(fault)}"
+    return f"{_byte(offset)}{other}{_names(shown, offset, offset + ROW)}"
+
+
+def _byte(offset: int) -> str:
+    return f"{word('byte')} {offset:,} = 0x{offset:x}"
+
+
+def _names(shown: Layout, start: int, end: int) -> str:
+    """What the bytes of a stretch are."""
+    inside = [mark for mark in shown.marks if not mark.fault and mark.start < end and mark.end > start]
+    return "  " + f" {glyph('dot')} ".join(printable(one.name, 60) for one in inside) if inside else ""
 
 
 def offset_of(text: str) -> int | None:

@@ -75,10 +75,10 @@ class HexRows(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def go_to(self, offset: int) -> None:
-        """Put the cursor on the row of a byte, with some rows above it."""
+        """Put the cursor on the row of a byte, in the middle of what is in sight."""
         line = self.shown.line_of(offset)
         self._put(line)
-        self.scroll_to(y=max(0, line - self.size.height // 3), animate=False, force=True)
+        self.scroll_to(y=max(0, line - self.size.height // 2), animate=False, force=True)
 
     def move(self, rows: int) -> None:
         """Move the cursor by rows."""
