@@ -201,17 +201,18 @@ def file_sha256(path: str, watch: Watch) -> str:
     return digest.hexdigest()
 
 
-def make_set(baselines: Sequence[Baseline], folder: str) -> str:
-    """Write the baseline of a folder: which files belong to it. Returns where.
+def make_set(baselines: Sequence[Baseline], folder: str, known: Mapping[str, Member] | None = None) -> str:
+    """Write the baseline of a folder: which files belong to it, beside the ``known`` ones. Returns where.
 
     Raises:
         MswbError: ``path-unwritable``.
     """
     files = {
-        os.path.relpath(item.path, folder): Member(item.form, item.count, item.size, item.sha256) for item in baselines
+        os.path.relpath(item.path, os.path.realpath(folder)): Member(item.form, item.count, item.size, item.sha256)
+        for item in baselines
     }
     target = os.path.join(folder, SET_NAME)
-    stored = _StoredSet(SET_FORMAT, dict(sorted(files.items())))
+    stored = _StoredSet(SET_FORMAT, dict(sorted({**(known or {}), **files}.items())))
     # Names of files may hold bytes that are no text: only escapes can carry them.
     write_atomic(target, json.dumps(msgspec.to_builtins(stored), indent=2) + "\n", mode=0o644)
     return target

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mswb.cache.baseline import make_set
 from mswb.cache.check import CHECKERS, Options
 from mswb.cache.entries import Entry, to_row
 from mswb.cache.sniff import KINDS
@@ -20,12 +19,13 @@ from mswb.cli import output
 from mswb.cli.plans import carry_out, show_plan
 from mswb.cli.sizes import human_bytes
 from mswb.findings import Finding, language
-from mswb.flows.cache_baselines import make_all, missing
+from mswb.flows.cache_baselines import keep_set, make_all, missing
 from mswb.flows.cache_checks import Step
 from mswb.flows.cache_checks import verify as verify_all
 from mswb.flows.caches import collect
 
 if TYPE_CHECKING:
+    from mswb.cache.baseline import Baseline
     from mswb.flows.cache_repairs import Repairs
 
 WORDS: dict[str, dict[str, str]] = {
@@ -39,6 +39,9 @@ WORDS: dict[str, dict[str, str]] = {
         "nothing": "no cache and no data file here",
         "mended": "nothing to repair",
         "written": "baseline of {path}: {records} records",
+        "replaced": "replaced: the old baseline told otherwise: {reason}",
+        "forgotten": "{path}: no longer in the baseline of its folder",
+        "kept": "kept as it was: --replace makes the baseline anew where a change was meant",
     },
     "zh": {
         "status": "状态",
@@ -50,6 +53,9 @@ WORDS: dict[str, dict[str, str]] = {
         "nothing": "此处没有缓存或数据文件",
         "mended": "无需修复",
         "written": "{path} 的基线：{records} 条记录",
+        "replaced": "已替换，与旧基线不同：{reason}",
+        "forgotten": "{path}：不再列于目录的基线中",
+        "kept": "基线保持不变；若是有意修改，用 --replace 重新生成",
     },
 }
 
@@ -140,37 +146,57 @@ def repair(
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True)
+@click.option("--replace", is_flag=True, help="Also where a file is not what its baseline says, or has gone.")
 @_jobs
 @output.format_option
-def baseline(paths: tuple[str, ...], jobs: int | None, form: str) -> int:
+def baseline(paths: tuple[str, ...], replace: bool, jobs: int | None, form: str) -> int:
     """Verify the data files at PATHS and record the checksums of the good ones in NAME.mswb.json beside each.
 
     A later 'mswb cache verify' then finds what the format itself can't show: a changed byte in a MindRecord, records
-    that were lost at a boundary, and, for a folder, a file that has gone. Damaged files get no baseline.
+    that were lost at a boundary, and, for a folder, a file that has gone. Damaged files get no baseline, and a file
+    that is not what its baseline says keeps the old one, unless --replace is given.
     """
     entries, notes = collect(paths)
     with progress(form) as told:
-        made = list(make_all(entries, jobs, told=told))
-    good = [one for _, one in made if one is not None]
-    for folder in (path for path in paths if os.path.isdir(path)):
-        make_set([one for one in good if _lies_in(one.path, folder)], folder)
-    findings = [finding for entry, one in made if one is None for finding in entry.findings]
+        made = list(make_all(entries, jobs, told=told, replace=replace))
+    good = [(one.baseline, one.replaced) for one in made if one.baseline is not None]
+    folders = [path for path in paths if os.path.isdir(path)]
+    gone = [
+        os.path.join(folder, name) for folder in folders for name in keep_set(folder, [one for one, _ in good], replace)
+    ]
+    findings = [finding for one in made if one.baseline is None for finding in one.entry.findings]
+    findings += missing(folders, [])
     if form == "json":
-        rows = [{"path": one.path, "records": one.count, "size_bytes": one.size, "sha256": one.sha256} for one in good]
-        output.emit("cache_baseline", [*findings, *notes], baselines=rows)
+        rows = [_baseline_row(one, replaced) for one, replaced in good]
+        output.emit("cache_baseline", [*findings, *notes], baselines=rows, forgotten=gone)
     else:
-        words = WORDS[language()]
-        for one in good:
-            count = "?" if one.count is None else one.count
-            print(output.safe_line(words["written"].format(path=output.short_path(one.path), records=count)))
-        if not good:
-            print(words["nothing"])
-        output.show_findings(findings, lang=language())
-    return _exit_code(findings, False)
+        _show_baselines(good, gone, findings)
+    return int(any(one.baseline is None for one in made)) | _exit_code(findings, False)
 
 
-def _lies_in(path: str, folder: str) -> bool:
-    return os.path.abspath(path).startswith(os.path.abspath(folder).rstrip("/") + "/")
+def _baseline_row(made: Baseline, replaced: str) -> dict[str, object]:
+    row = {"path": made.path, "records": made.count, "size_bytes": made.size, "sha256": made.sha256}
+    return {**row, "replaced": replaced or None}
+
+
+def _show_baselines(good: Sequence[tuple[Baseline, str]], gone: Sequence[str], findings: Sequence[Finding]) -> None:
+    words = WORDS[language()]
+    for one, replaced in good:
+        count = "?" if one.count is None else one.count
+        print(output.safe_line(words["written"].format(path=output.short_path(one.path), records=count)))
+        if replaced:
+            output.print_folded(words["replaced"].format(reason=replaced), "    ")
+    for path in gone:
+        print(output.safe_line(words["forgotten"].format(path=output.short_path(path))))
+    if not good and not findings:
+        print(words["nothing"])
+    output.show_findings(findings, lang=language())
+    if _CHANGED & {finding.code for finding in findings}:
+        output.print_folded(words["kept"])
+
+
+_CHANGED = frozenset({"payload-changed", "count-mismatch", "file-missing", "baseline-unreadable"})
+"""What a baseline alone tells."""
 
 
 def _apply(repairs: Repairs, dry_run: bool, force: bool, form: str) -> int:

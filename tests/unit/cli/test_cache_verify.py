@@ -152,6 +152,29 @@ def test_a_baseline_shows_what_the_format_cannot(home: Path, capsys: pytest.Capt
     assert "file-missing" in [one["code"] for one in report(capsys, "verify", folder, code=1)["findings"]]
 
 
+def test_a_baseline_is_not_replaced_without_a_word(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = mindrecord(home)
+    for name in ("good.tfrecord", "trunc_at_boundary.tfrecord"):
+        shutil.copy(DATA / "tfrecord" / name, folder)
+    report(capsys, "baseline", folder)
+    kept = {path: path.read_bytes() for path in folder.rglob("*mswb*.json")}
+    assert len(kept) == 4
+    assert len(report(capsys, "baseline", folder)["baselines"]) == 3
+    mindrecord(home, flip=18524)
+    shutil.copy(folder / "trunc_at_boundary.tfrecord", folder / "good.tfrecord")
+    (folder / "trunc_at_boundary.tfrecord").unlink()
+    wanted = {"payload-changed", "count-mismatch", "file-missing"}
+    found = report(capsys, "baseline", folder, code=1)
+    assert wanted <= {one["code"] for one in found["findings"]} and found["baselines"] == []
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert run(["cache", "baseline", str(folder)]) == 1 and "--replace makes the baseline" in capsys.readouterr().out
+    found = report(capsys, "baseline", folder, "--replace")
+    told = {Path(row["path"]).name: row["replaced"] for row in found["baselines"]}
+    assert told["good.tfrecord"].endswith("the baseline has 50") and "is not what it was" in told["good.mindrecord"]
+    assert [Path(path).name for path in found["forgotten"]] == ["trunc_at_boundary.tfrecord"]
+    assert report(capsys, "verify", folder)["findings"] == []
+
+
 def test_damaged_files_get_no_baseline(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     damaged = sample(home, "flip_data.tfrecord")
     found = report(capsys, "baseline", damaged, code=1)
