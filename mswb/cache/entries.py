@@ -13,6 +13,8 @@ from mswb.findings import Finding
 
 UNVERIFIED = "unverified"
 """The status of what was only looked at: nothing speaks against it, and nothing was checked."""
+UNKNOWN = "unknown"
+"""The form of what was named and is nothing known."""
 
 REPORTED: Mapping[str, str] = {
     "file-cache": "file-cache",
@@ -66,7 +68,7 @@ class Entry:
     @property
     def kind(self) -> str:
         """The kind that reports name."""
-        return REPORTED.get(self.form, "unknown")
+        return REPORTED.get(self.form, UNKNOWN)
 
 
 def from_item(item: Item) -> Entry:

@@ -22,7 +22,7 @@ from mswb.findings import Finding, language
 from mswb.flows.cache_baselines import keep_set, make_all, missing
 from mswb.flows.cache_checks import Step
 from mswb.flows.cache_checks import verify as verify_all
-from mswb.flows.caches import collect
+from mswb.flows.caches import collect, collect_each
 
 if TYPE_CHECKING:
     from mswb.cache.baseline import Baseline
@@ -91,7 +91,7 @@ def verify(
     checksum. Compile caches: whether the code is still the same. Exit code 1 when something is wrong.
     """
     options = Options(records=records, deep=not fast, baseline=not no_baseline)
-    entries, notes = collect(paths or (".",))
+    entries, notes, gone = collect_each(paths or (".",))
     if records is not None and len(entries) != 1:
         raise click.UsageError(f"--records is a count of one file, and {len(entries)} were found")
     with progress(form) as told:
@@ -100,11 +100,12 @@ def verify(
     findings = [finding for entry in ordered for finding in entry.findings]
     if not no_baseline:
         findings += missing(paths or (".",), ordered)
+    findings += gone
     if form == "json":
         output.emit("cache", [*findings, *notes], entries=[to_row(entry) for entry in ordered])
     else:
         _show(ordered, findings, notes)
-    return _exit_code(findings, strict)
+    return 2 if gone else _exit_code(findings, strict)
 
 
 @click.command()
@@ -300,6 +301,6 @@ _CELLS: Mapping[str, Callable[[Entry], str]] = {
     "status": _status,
     "records": counted,
     "size": lambda entry: human_bytes(entry.size_bytes),
-    "kind": lambda entry: KINDS[entry.form],
+    "kind": lambda entry: KINDS.get(entry.form, entry.form),
     "path": lambda entry: output.short_path(entry.path),
 }

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mswb.cache.entries import Entry, from_item
+from mswb.cache.entries import UNKNOWN, Entry, from_item
 from mswb.cache.locate import cache_root
 from mswb.cache.sniff import KINDS
 from mswb.files.tree import facts, held
-from mswb.findings import Finding, stop
+from mswb.findings import Finding, MswbError, Where, stop
 from mswb.flows import inventory
 from mswb.settings import load_settings
 
@@ -136,6 +136,42 @@ def collect(paths: Sequence[str], cancelled: Callable[[], bool] = lambda: False)
             entry = at_file(path)
             entries[entry.path] = entry
     return list(entries.values()), notes
+
+
+def collect_each(
+    paths: Sequence[str], cancelled: Callable[[], bool] = lambda: False
+) -> tuple[list[Entry], list[Finding], list[Finding]]:
+    """As :func:`collect`, but one path that is nothing known does not hide the others: it is an entry with a finding.
+
+    Returns: entries, notes, and a finding for each path that does not exist.
+
+    Raises:
+        MswbError: as :func:`collect`, where there is one path only.
+    """
+    if len(paths) < 2:
+        return (*collect(paths, cancelled), [])
+    entries: dict[str, Entry] = {}
+    notes: list[Finding] = []
+    gone: list[Finding] = []
+    for path in paths:
+        try:
+            found, more = collect([path], cancelled)
+        except MswbError as problem:
+            if not os.path.lexists(path):
+                gone.append(problem.finding)
+                continue
+            found, more = [_unknown(path, problem.finding)], []
+        entries.update((entry.path, entry) for entry in found)
+        notes += more
+    return list(entries.values()), notes, gone
+
+
+def _unknown(path: str, finding: Finding) -> Entry:
+    path = os.path.realpath(path)
+    file = facts(*os.path.split(path))
+    size, disk, modified = (file.size_bytes, file.disk_bytes, file.modified) if file is not None else (0, 0, 0.0)
+    placed = replace(finding, where=Where(file=path, offset=0 if file is not None else None))
+    return Entry(path, UNKNOWN, None, finding.code, size, disk, modified, findings=(placed,))
 
 
 def at_file(path: str) -> Entry:

@@ -206,6 +206,30 @@ def test_a_glance_says_first_what_is_wrong(home: Path, capsys: pytest.CaptureFix
     assert finding["title"].startswith("the MindRecord is cut off: its pages need ")
 
 
+def test_one_unknown_path_does_not_hide_the_others(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, damaged, odd = sample(home, "good.tfrecord"), sample(home, "flip_data.tfrecord"), home / "work/rand.bin"
+    odd.write_bytes(b"\x01\x02nothing that is known" * 9)
+    found = report(capsys, "verify", good, damaged, odd, code=1)
+    rows = {Path(row["path"]).name: (row["kind"], row["status"]) for row in found["entries"]}
+    assert rows == {
+        "good.tfrecord": ("tfrecord", "ok"),
+        "flip_data.tfrecord": ("tfrecord", "corrupted"),
+        "rand.bin": ("unknown", "not-a-record-file"),
+    }
+    assert {(one["code"], one["severity"]) for one in found["findings"]} == {
+        ("corrupted", "error"),
+        ("not-a-record-file", "error"),
+    }
+    assert run(["cache", "verify", str(good), str(odd)]) == 1
+    assert "not-a-record-file" in capsys.readouterr().out
+    assert len(report(capsys, "verify", home / "work", code=1)["entries"]) == 2
+    found = report(capsys, "verify", good, home / "none", odd, code=2)
+    assert len(found["entries"]) == 2 and "path-missing" in {one["code"] for one in found["findings"]}
+    assert run(["cache", "verify", str(good), str(home / "none")]) == 2
+    shown = capsys.readouterr().out
+    assert "path-missing" in shown and "good.tfrecord" in shown
+
+
 def test_no_such_path_and_no_such_kind(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = report(capsys, "verify", home / "none", code=2)
     assert found["entries"] == [] and found["findings"][0]["code"] == "path-missing"
