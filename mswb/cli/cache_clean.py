@@ -91,31 +91,24 @@ def _selectors(path: str | None, dataset: str | None, size: float | None, everyt
 
 @click.command()
 @click.argument("name", metavar="[ID]", required=False, default="")
+@click.option("--force", is_flag=True, help="Do not ask. With ID: what has changed since goes to the trash, too.")
 @_dry_run
 @output.format_option
-def undo(name: str, dry_run: bool, form: str) -> int:
-    """Bring back what the last clean or repair took; or the operation or item with this ID ('mswb cache trash').
+def undo(name: str, force: bool, dry_run: bool, form: str) -> int:
+    """Take back all that the last clean or repair did; or the operation or item with this ID ('mswb cache trash').
 
-    Nothing is overwritten: what has come to a place since stays there, and is named.
+    What it took comes back, what it made goes to the trash. Shows the plan and asks. What is not as the operation left
+    it stays, unless its ID is named with --force. An undo is not undone by the next one, which goes further back.
     """
-    found = trashes.items()
-    chosen = trashes.last_operation(found, name) if found else []
-    if name and not chosen:
-        raise stop("trash-unknown", values={"id": name})
-    plan = Plan(tuple(bin_.restore_action(item) for item in chosen))
+    from mswb.flows.cache_undo import prepare
+
+    ready = prepare(name, force=force)
+    plan = Plan(()) if ready is None else ready.plan
     if form == "text":
         show_plan(plan, WORDS[language()]["nothing"])
-    if dry_run or not chosen:
+    if dry_run or ready is None:
         return report_plan(plan, None, form)
-    return report_plan(plan, _bring_back(plan, chosen), form)
-
-
-def _bring_back(plan: Plan, chosen: Sequence[TrashItem]) -> list[Outcome]:
-    from mswb.flows.cache_clean import tidy
-
-    outcomes = apply(plan, bin_.doers("mswb cache undo", known_items=chosen))
-    tidy()
-    return outcomes
+    return carry_out(plan, force, form, lambda _: ready.apply())
 
 
 @click.group(invoke_without_command=True)

@@ -220,6 +220,7 @@ def clean(port: int | None, spills: tuple[str, ...], dry_run: bool, force: bool,
     """
     from mswb.cache.server import removal
     from mswb.cache.server.leftovers import leftovers, of_port
+    from mswb.cache.trash import journal
     from mswb.cli.plans import carry_out, report_plan, show_plan
     from mswb.plan import Outcome, Plan, apply
 
@@ -230,7 +231,8 @@ def clean(port: int | None, spills: tuple[str, ...], dry_run: bool, force: bool,
         return report_plan(plan, None, form)
 
     def do(agreed: Plan) -> list[Outcome]:
-        return apply(agreed, removal.doers())
+        with journal.operation("mswb cache server clean"):
+            return apply(agreed, removal.doers())
 
     return carry_out(plan, force, form, do)
 

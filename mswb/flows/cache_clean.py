@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from mswb.cache.entries import Entry
 from mswb.cache.holders import snapshot
 from mswb.cache.locate import cache_root
 from mswb.cache.server import removal
+from mswb.cache.trash import journal
 from mswb.cache.trash import moves as trash
 from mswb.cache.trash import store as trashes
 from mswb.flows import cache_checks, caches
@@ -32,7 +34,8 @@ class Prepared:
 
     def apply(self, why: str = "mswb cache clean") -> list[Outcome]:
         """Do it; then what earlier emptyings left half done goes, too."""
-        outcomes = apply(self.plan, self.kinds(why))
+        with journal.operation(why):
+            outcomes = apply(self.plan, self.kinds(why))
         tidy()
         return outcomes
 
@@ -111,3 +114,4 @@ def tidy(cancelled: Callable[[], bool] = lambda: False) -> None:
         except OSError:
             continue
     trashes.forget_empty()
+    journal.forget(trashes.items(), time.time() - trashes.KEEP_DAYS * trashes.DAY_S)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mswb.cache.check import Checked
 from mswb.cache.entries import Entry
 from mswb.cache.repair import Repair, repairer
+from mswb.cache.trash import journal
+from mswb.files.safety import printable
 from mswb.plan import Outcome, Plan, apply
+
+_NAMED = 3
+"""Names that the words of an operation tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +31,9 @@ class Repairs:
         return Plan(actions, tuple(warning for part in self.parts for warning in part.plan.warnings))
 
     def apply(self, plan: Plan) -> list[Outcome]:
-        """Do all of it; ``plan`` is the one that was shown. An entry that can't be mended does not stop the others."""
-        return [outcome for part in self.parts for outcome in apply(part.plan, part.kinds)]
+        """Do all of it as one operation; ``plan`` is the one that was shown. What fails does not stop the others."""
+        with journal.operation(_command(plan)):
+            return [outcome for part in self.parts for outcome in apply(part.plan, part.kinds)]
 
 
 def plan_repairs(found: Sequence[tuple[Entry, Checked | None]], out: str | None = None) -> Repairs:
@@ -51,6 +58,13 @@ def plan_repairs(found: Sequence[tuple[Entry, Checked | None]], out: str | None 
         if not repair.plan.actions:
             hopeless.append(entry)
     return Repairs(tuple(parts), tuple(hopeless))
+
+
+def _command(plan: Plan) -> str:
+    """The repair in words, as the trash and an undo tell it."""
+    names = list(dict.fromkeys(printable(os.path.basename(action.target), 80) for action in plan.actions))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"mswb cache repair: {', '.join(names[:_NAMED])}{more}"
 
 
 def _is_damaged(entry: Entry) -> bool:

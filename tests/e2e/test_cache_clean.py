@@ -61,5 +61,5 @@ def test_a_cache_stays_while_its_training_lives(tmp_path: Path) -> None:
     taken = workspace.mswb("cache", "clean", "--force", "--format", "json").report
     assert [(action["target"], action["done"]) for action in taken["actions"]] == [(str(folder), True)]
     assert "its writer is dead" in taken["warnings"][0] and not folder.exists()
-    assert workspace.mswb("cache", "undo").code == 0
+    assert workspace.mswb("cache", "undo", "--force").code == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

@@ -21,7 +21,9 @@ from mswb.cache.filecache.folders import LOCK, is_written, name_of
 from mswb.cache.filecache.verify import fallback_of, open_manifest
 from mswb.cache.filecache.walk import Fallback, Shard, open_shards, records
 from mswb.cache.repair import Repair
+from mswb.cache.trash import journal
 from mswb.cache.trash.moves import Refused, put_in_place
+from mswb.files.moves import real_place
 from mswb.files.safety import printable
 from mswb.findings import language
 from mswb.inside.cached.lease import LeaseHeld, locks_work, take
@@ -151,6 +153,7 @@ def _rebuild_to(action: Action, out: str) -> str:
     with _temporary(f"{out}.{os.urandom(4).hex()}.new") as new:
         write_sound(action.target, new)
         os.rename(new, out)
+    journal.made(real_place(out))
     return ""
 
 

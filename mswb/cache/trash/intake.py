@@ -11,6 +11,8 @@ import shutil
 import time
 
 from mswb.cache.locate import cache_root
+from mswb.cache.trash import journal
+from mswb.cache.trash.journal import new_operation
 from mswb.cache.trash.store import DATA, TrashItem, is_ours, own_trash, remember, write
 from mswb.files.mounts import mount_points
 from mswb.files.moves import exchange, folder_at, identity_at, movable, rename_new
@@ -22,11 +24,6 @@ _TRIES = 8
 
 class Refused(Exception):
     """Something was not moved or restored; the text says why, and nothing has changed."""
-
-
-def new_operation() -> str:
-    """An id under which several things go together."""
-    return f"{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(3).hex()}"
 
 
 def is_still(path: str, identity: str) -> bool:
@@ -47,7 +44,7 @@ def take(
     Raises:
         Refused, OSError: nothing has changed.
     """
-    item = _planned(path, trash_root, why, operation or new_operation(), new)
+    item = _planned(path, trash_root, why, journal.current() or operation or new_operation(), new)
     if identity is not None and item.identity != identity:
         raise Refused("another thing has taken its place")
     _refuse_unmovable(path, item)
@@ -63,6 +60,7 @@ def take(
         if not os.path.lexists(item.data):
             _forget(item)
         raise
+    journal.note(path, item.id)
     return item
 
 

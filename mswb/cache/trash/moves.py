@@ -12,7 +12,9 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from mswb.cache.trash.intake import Refused, is_still, new_operation, take
+from mswb.cache.trash import journal
+from mswb.cache.trash.intake import Refused, is_still, take
+from mswb.cache.trash.journal import new_operation
 from mswb.cache.trash.store import DATA, DAY_S, DOOMED, NAME, RECORD, TrashItem, items, read
 from mswb.files.moves import delete, folder_at, identity_at, make_folders, movable, real_place, rename_new
 from mswb.files.tree import held
@@ -80,8 +82,11 @@ def put_in_place(
     return take(real_place(path), trash_root, why, operation, identity, real_place(new))
 
 
-def restore(item: TrashItem) -> str:
+def restore(item: TrashItem, displace: bool = False) -> str:
     """Bring a thing back to where it was; returns that path.
+
+    Args:
+        displace: whatever stands there now goes to the trash.
 
     Raises:
         Refused: something else has come there since, or the thing has left the trash.
@@ -91,8 +96,8 @@ def restore(item: TrashItem) -> str:
     if not os.path.lexists(item.data):
         raise Refused("it is not in the trash any more")
     make_folders(item.root, os.path.dirname(item.relative))
-    if item.replaced_by and os.path.lexists(target):
-        return _change_back(item)
+    if (item.replaced_by or displace) and os.path.lexists(target):
+        return _change_back(item, path_identity(target) if displace else item.replaced_by)
     with folder_at(item.folder) as source, folder_at(os.path.dirname(target)) as home:
         if identity_at(source, DATA) != item.identity:
             raise Refused("what lies in the trash under its name is something else")
@@ -103,6 +108,7 @@ def restore(item: TrashItem) -> str:
             raise Refused(f"something else has come to {target} since") from None
         os.unlink(RECORD, dir_fd=source)
     os.rmdir(item.folder)
+    journal.made(target)
     return target
 
 
@@ -255,13 +261,13 @@ def _checked(action: Action, folder: str) -> TrashItem:
     return item
 
 
-def _change_back(item: TrashItem) -> str:
-    """Let an item and what replaced it change places, if that is still there: another undo changes them again."""
-    if not is_still(item.path, item.replaced_by):
+def _change_back(item: TrashItem, standing: str) -> str:
+    """Let an item and what stands in its place, if that is still this one, change places."""
+    if not is_still(item.path, standing):
         raise Refused(f"something else has come to {item.path} since")
     if not is_still(item.data, item.identity):
         raise Refused("what lies in the trash under its name is something else")
-    put_in_place(item.data, item.path, item.root, f"undo of: {item.why}", identity=item.replaced_by)
+    put_in_place(item.data, item.path, item.root, f"undo of: {item.why}", identity=standing)
     shutil.rmtree(item.folder)
     return item.path
 

@@ -148,7 +148,7 @@ def test_clean_all_takes_the_root_and_undo_brings_it_back(root: Path, project: P
     assert not first.exists() and not second.exists() and far.exists() and (root / "foreign.txt").exists()
     assert run(["cache", "trash"]) == 0
     assert "mswb cache clean --all" in capsys.readouterr().out
-    assert run(["cache", "undo"]) == 0
+    assert run(["cache", "undo", "--force"]) == 0
     assert {path: path.read_bytes() for path in root.rglob("*") if path in before} == before
     assert "done: 2 of 2" in capsys.readouterr().out
 
@@ -186,7 +186,7 @@ def test_a_data_file_goes_only_by_its_very_path(project: Path, capsys: Output) -
     assert (project / "a.tfrecord").exists()
     assert run(["cache", "clean", "--path", "a.tfrecord", "--force"]) == 0
     assert not (project / "a.tfrecord").exists()
-    assert run(["cache", "undo"]) == 0
+    assert run(["cache", "undo", "--force"]) == 0
     assert (project / "a.tfrecord").read_bytes() == data.read_bytes()
 
 
@@ -194,8 +194,8 @@ def test_undo_overwrites_nothing_and_says_so(root: Path, capsys: Output) -> None
     folder = make(root, "one")
     assert run(["cache", "clean", "--all", "--force"]) == 0
     make(root, "one", 3)
-    assert run(["cache", "undo"]) == 1
-    assert f"not done: {folder}: something else has come to {folder} since" in capsys.readouterr().err
+    assert run(["cache", "undo", "--force"]) == 2
+    assert f"not taken back: {folder} has changed since" in capsys.readouterr().err
     assert run(["cache", "undo", "no-such-id"]) == 2
     assert "nothing in the trash has the id no-such-id" in capsys.readouterr().err
 

@@ -24,6 +24,7 @@ from mswb.cache.data.mindrecord.reading import Reader
 from mswb.cache.data.mindrecord.walk import rows_of
 from mswb.cache.data.mindrecord.writer import DataWriter, beside, write_index
 from mswb.cache.repair import Repair
+from mswb.cache.trash import journal
 from mswb.cache.trash.moves import Refused, new_operation, put_in_place
 from mswb.files.moves import folder_at, real_place, rename_new
 from mswb.files.safety import printable
@@ -256,6 +257,7 @@ def _rename_to_free(new: str, target: str) -> None:
     place = real_place(target)
     with folder_at(os.path.dirname(place)) as folder:
         rename_new(folder, os.path.basename(new), folder, os.path.basename(place))
+    journal.made(place)
 
 
 def _guarded(data: str, work: Callable[[], None]) -> Callable[[Action], str]:

@@ -22,6 +22,7 @@ from mswb.cache.data.tfrecord.resync import HEADER
 from mswb.cache.data.tfrecord.source import Source, Window, opened
 from mswb.cache.data.tfrecord.tally import Tally, Usual, from_report
 from mswb.cache.repair import Repair
+from mswb.cache.trash import journal
 from mswb.files.moves import folder_at, real_place, rename_new
 from mswb.files.safety import printable
 from mswb.plan import Action, Plan, path_identity
@@ -103,6 +104,7 @@ def _save(path: str, target: str, expected: int, usual: Usual | None) -> str:
                 rename_new(folder, name, folder, os.path.basename(place))
             except FileExistsError:
                 return f"{target} is there by now"
+        journal.made(place)
         _sync(os.path.dirname(place))
     return ""
 

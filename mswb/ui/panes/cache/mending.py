@@ -20,7 +20,6 @@ from mswb.ui.panes.cache.words import word
 from mswb.ui.tasks import Ticket
 
 if TYPE_CHECKING:
-    from mswb.cache.trash.store import TrashItem
     from mswb.ui.panes.cache.pane import CachePane
 
 T = TypeVar("T")
@@ -75,19 +74,13 @@ class Mending:
         self._prepare(f"{word('cleaning')} {_name(entries)}", work, word("clean none"))
 
     def undo(self) -> None:
-        """Show what the last operation would bring back."""
+        """Show what taking back the last operation would do."""
 
         def work(ticket: Ticket) -> Prepared | None:
-            from mswb.cache.trash import moves as trash
-            from mswb.cache.trash import store as trashes
-            from mswb.plan import apply
+            from mswb.flows.cache_undo import prepare
 
-            found = trashes.items()
-            if not found:
-                return None
-            last = trashes.last_operation(found)
-            plan = Plan(tuple(trash.restore_action(item) for item in last), _reasons(last))
-            return Prepared(word("plan undo"), plan, lambda: apply(plan, trash.doers(known_items=found)))
+            ready = prepare()
+            return None if ready is None else Prepared(word("plan undo"), ready.plan, ready.apply)
 
         self._prepare(word("undoing"), work, word("undo none"))
 
@@ -199,7 +192,3 @@ def write_baselines(ticket: Ticket, found: Sequence[Found]) -> int:
 
 def _name(entries: Sequence[Entry]) -> str:
     return printable(os.path.basename(entries[0].path)) if len(entries) == 1 else f"{len(entries):,}"
-
-
-def _reasons(items: Sequence[TrashItem]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item.why for item in items if item.why))
