@@ -8,15 +8,17 @@ Never taken: what a live process uses or writes, what belongs to other users, wh
 from __future__ import annotations
 
 import os
+import shlex
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from mswb.cache.entries import Entry
 from mswb.cache.holders import FOLDER_VARIABLES, Holder, Snapshot, snapshot
 from mswb.cache.server.leftovers import NAME_LENGTH
 from mswb.cache.server.removal import in_use
 from mswb.cache.sniff import KINDS
+from mswb.cache.strangers import stranger
 from mswb.cache.trash.moves import doers, trash_action
 from mswb.cache.trash.store import KEEP_DAYS
 from mswb.files.mounts import filesystem_type, is_network
@@ -46,6 +48,9 @@ WORDS = {
         "unsure": "left alone: {path}: {holder}, which can't be seen from here; if it is gone for good, delete {lock}",
         "dead": "{path}: its writer is dead ({holder}); its lease goes too",
         "others": "left alone: {path} belongs to {user}",
+        "strange": "left alone: {path} also holds what is no part of it: {name};"
+        " only this takes all of it: mswb cache clean --path {quoted}",
+        "strange-now": "it also holds what is no part of it: {name}",
         "named": "left alone unless --path names it: {count} data files, or caches that cost much to make again",
         "unseen": "{count} processes of other users could not be looked at; root sees them",
         "trash": "freed when the trash is emptied: 'mswb cache trash empty', or a clean after {days} days;"
@@ -62,6 +67,8 @@ WORDS = {
         "unsure": "不动：{path}：{holder}，在此处无法看到该进程；若确认已不存在，请删除 {lock}",
         "dead": "{path}：其写入者已结束（{holder}）；租约一并移除",
         "others": "不动：{path} 属于 {user}",
+        "strange": "不动：{path} 中还有不属于它的内容：{name}；整体移走的命令：mswb cache clean --path {quoted}",
+        "strange-now": "其中还有不属于它的内容：{name}",
         "named": "不动（除非用 --path 指定）：{count} 个数据文件或重建代价高的缓存",
         "unseen": "{count} 个其他用户的进程无法查看；root 可以看到",
         "trash": "清空回收区后才释放空间：mswb cache trash empty，或 {days} 天后的 clean；此前 mswb cache undo 可恢复",
@@ -138,22 +145,28 @@ def _outermost(entries: Sequence[Entry]) -> list[Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """A plan, where its trash is to be, and which of its targets an environment may name by a folder above."""
+    """A plan, where its trash is to be, which of its targets an environment may name by a folder above, and the forms
+    of those that must hold nothing else."""
 
     plan: Plan
     trash_root: str | None = None
     compiled: frozenset[str] = frozenset()
+    forms: Mapping[str, str] = field(default_factory=dict)
 
     def kinds(self, why: str) -> dict[str, Doer]:
         """What does the plan's actions as one operation, each after one more look whether anybody uses the path."""
-        return doers(why, self.trash_root, Guard(self.compiled))
+        return doers(why, self.trash_root, Guard(self.compiled, self.forms))
 
 
 class Guard:
-    """Says why a path must stay: a process uses it, writes it or spills into it. The answer is at most 2 s old."""
+    """Says why a path must stay: a process uses it, writes it or spills into it, or somebody put a file there.
 
-    def __init__(self, compiled: Collection[str] = ()) -> None:
+    What it says of processes is at most 2 s old.
+    """
+
+    def __init__(self, compiled: Collection[str] = (), forms: Mapping[str, str] | None = None) -> None:
         self._compiled = frozenset(compiled)
+        self._forms = forms or {}
         self._seen: Snapshot | None = None
         self._until = 0.0
 
@@ -167,8 +180,10 @@ class Guard:
         held = _lease(path)
         if held is not None and not held.dead:
             return held.words
-        is_spill = len(os.path.basename(path)) == NAME_LENGTH and in_use(path)
-        return WORDS[language()]["server"] if is_spill else ""
+        if len(os.path.basename(path)) == NAME_LENGTH and in_use(path):
+            return WORDS[language()]["server"]
+        strange = stranger(path, self._forms[path]) if path in self._forms else None
+        return "" if strange is None else WORDS[language()]["strange-now"].format(name=strange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +241,12 @@ def plan_clean(
     if seen.unseen:
         warnings.append(words["unseen"].format(count=seen.unseen))
     compiled = frozenset(real_place(entry.path) for entry in free if entry.form in COMPILED)
-    return Cleaning(Plan(tuple(actions), tuple(warnings)), trash_root, compiled)
+    forms = {real_place(entry.path): entry.form for entry in free if not _is_named(entry, wanted)}
+    return Cleaning(Plan(tuple(actions), tuple(warnings)), trash_root, compiled, forms)
+
+
+def _is_named(entry: Entry, wanted: Selection) -> bool:
+    return wanted.path is not None and real_place(wanted.path) == real_place(entry.path)
 
 
 def all_files(entry: Entry) -> tuple[str, ...]:
@@ -259,6 +279,11 @@ def _refusal(entry: Entry, wanted: Selection, seen: Snapshot, warnings: list[str
     owner = _owner(entry.path)
     if owner is not None and owner != os.geteuid() and not (wanted.system and os.geteuid() == 0):
         warnings.append(words["others"].format(path=entry.path, user=user_name(owner)))
+        return True
+    strange = None if _is_named(entry, wanted) else stranger(real_place(entry.path), entry.form)
+    if strange is not None:
+        quoted = shlex.quote(entry.path)
+        warnings.append(words["strange"].format(path=entry.path, name=strange, quoted=quoted))
         return True
     held = _lease(entry.path) if entry.form == "file-cache" else None
     if held is None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mswb.cache.strangers import KERNEL_FOLDER, belongs
 from mswb.files.items import Guess
 
 Names = Sequence[str]
@@ -23,49 +24,51 @@ class _Rule:
     status: str = ""
 
 
-_SPILL = re.compile(r"IMG\d{5}\.LB$")
-_GRAPH = re.compile(r".*(?:compile_cache_\d+|compile_dependency\.hash|backinfo\.json)")
 _RANK = re.compile(r"rank_\d+$")
+_PRODUCT = re.compile(r"Ascend\d\w*$")
+"""What CANN names a folder of kernels after: the chip."""
 
 
 def _always(names: Names, parent: str) -> bool:
     return True
 
 
+def _holds(form: str, folder: str = "") -> Callable[[Names, str], bool]:
+    """At least one name is of this form; a folder of other things has only the name of such a cache."""
+    return lambda names, parent: any(belongs(form, folder, names))
+
+
 def _compiled(names: Names, parent: str) -> bool:
-    return (
-        not names or any(name.endswith((".o", ".json", ".info", ".cce", ".lock")) for name in names) or _nested(names)
-    )
+    return not names or any(belongs("kernel-cache", "", names)) or any(map(KERNEL_FOLDER.match, names))
 
 
-def _nested(names: Names) -> bool:
-    return any(name.startswith("kernel_meta") for name in names)
+def _kernel_cache(names: Names, parent: str) -> bool:
+    return _compiled(names, parent) or any(map(_PRODUCT.match, names))
 
 
-def _in_rank(names: Names, parent: str) -> bool:
-    return _RANK.match(parent) is not None
+def _dumped(folder: str) -> Callable[[Names, str], bool]:
+    return lambda names, parent: _RANK.match(parent) is not None and any(belongs("dump", folder, names))
 
 
 def _spilled(names: Names, parent: str) -> bool:
-    return bool(names) and all(_SPILL.match(name) for name in names)
-
-
-def _cached_graphs(names: Names, parent: str) -> bool:
-    return any(_GRAPH.match(name) for name in names)
+    return bool(names) and all(belongs("cache-spill", "", names))
 
 
 _RULES = (
-    _Rule(re.compile(r"graph_cache$"), _cached_graphs, "compile-cache", "graphs of one rank"),
-    _Rule(re.compile(r"kernel_meta(?:_.*)?$"), _compiled, "kernel-cache", "compiled operators (Ascend TBE)"),
+    _Rule(re.compile(r"graph_cache$"), _holds("compile-cache"), "compile-cache", "graphs of one rank"),
     _Rule(re.compile(r"akg_kernel_meta$"), _compiled, "kernel-cache", "compiled graph kernels (AKG)"),
-    _Rule(re.compile(r"kernel_cache$"), _always, "kernel-cache", "compiled operators (CANN)"),
+    _Rule(KERNEL_FOLDER, _compiled, "kernel-cache", "compiled operators (Ascend TBE)"),
+    _Rule(re.compile(r"kernel_cache$"), _kernel_cache, "kernel-cache", "compiled operators (CANN)"),
     _Rule(re.compile(r"aoe_data$"), _always, "tuning-base", "tuning results of CANN; expensive to make again"),
-    _Rule(re.compile(r"somas_meta$"), _always, "memory-plan", "solutions of the memory-reuse solver"),
-    _Rule(re.compile(r"graph_kernel_dump$"), _always, "dump", "graph kernels as text"),
-    _Rule(re.compile(r"(?:om|rdr|ir)$"), _in_rank, "dump", "what a failed or debugged compile left"),
+    _Rule(re.compile(r"somas_meta$"), _holds("memory-plan"), "memory-plan", "solutions of the memory-reuse solver"),
+    _Rule(re.compile(r"graph_kernel_dump$"), _holds("dump", "graph_kernel_dump"), "dump", "graph kernels as text"),
+    *(
+        _Rule(re.compile(rf"{name}$"), _dumped(name), "dump", "what a failed or debugged compile left")
+        for name in ("om", "rdr", "ir")
+    ),
     _Rule(
         re.compile(r"\.decrypt_mindrecord$"),
-        _always,
+        _holds("plain-copy"),
         "plain-copy",
         "plaintext copies of encrypted MindRecords",
         "orphan",

@@ -79,9 +79,9 @@ def cache(folder: Path, size: int = 5000) -> Entry:
 
 def test_exact_bytes_before_and_after(tmp_path: Path) -> None:
     one, two = cache(tmp_path / "root" / "one" / "k"), cache(tmp_path / "root" / "two" / "k", 100_000)
-    os.link(f"{one.path}/0000.shard", f"{one.path}/again")
+    os.link(f"{one.path}/0000.shard", f"{one.path}/0001.shard")
     os.link(f"{two.path}/0000.shard", tmp_path / "kept")
-    with open(f"{two.path}/holes", "wb") as file:
+    with open(f"{two.path}/0002.shard", "wb") as file:
         file.truncate(1 << 30)
     cleaning = plan_clean([one, two], Selection(everything=True), Snapshot())
     held = os.stat(f"{one.path}/0000.shard").st_blocks * 512
@@ -118,6 +118,7 @@ def test_a_folder_above_that_a_new_process_compiles_into_is_a_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graphs = replace(cache(tmp_path / "compiled" / "graph_cache"), form="compile-cache")
+    os.rename(f"{graphs.path}/0000.shard", f"{graphs.path}/compile_cache_0.mindir")
     other = cache(tmp_path / "compiled" / "one" / "k")
     cleaning = plan_clean([graphs, other], Selection(everything=True), Snapshot())
     user = Holder(ProcessId(77, 1), "python", "MS_COMPILER_CACHE_PATH", str(tmp_path / "compiled"))

@@ -49,7 +49,8 @@ def build(root: Path, outside: Path, nodes: list[tuple[str, int]]) -> list[Path]
         else:
             inner.mkdir()
             (inner / "link.o").symlink_to(outside / "kernel_meta" / "op.o")
-            (inner / "compile_cache_0.mindir").write_bytes(b"graph")
+            if inner.name == "graph_cache":
+                (inner / "compile_cache_0.mindir").write_bytes(b"graph")
             if kind == "shared-kernels":
                 os.link(outside / "kernel_meta" / "op.o", inner / "op.o")
             if kind == "sealed":
