@@ -15,16 +15,19 @@ from mswb.settings import load_settings
 
 if TYPE_CHECKING:
     from mswb.cache.triage.rules import Hit
+    from mswb.flows.cache_evidence import Evidence
     from mswb.flows.cache_triage import Triage
 
 WORDS: dict[str, dict[str, str]] = {
     "en": {
         "guilty": "to blame: {path}",
+        "run": "run {run}, started in {folder}",
         "clean": "nothing to blame was found",
         "checked": "{count} verified, {bad} not in order",
     },
     "zh": {
         "guilty": "问题所在：{path}",
+        "run": "运行 {run}，启动于 {folder}",
         "clean": "没有发现问题所在",
         "checked": "已校验 {count} 个，其中 {bad} 个有问题",
     },
@@ -38,9 +41,9 @@ WORDS: dict[str, dict[str, str]] = {
 def triage(words: tuple[str, ...], data: tuple[str, ...], form: str) -> int:
     """Find the data file or cache that an error is about, and the record in it.
 
-    Takes the name of a run (the newest by default), a log or log folder, the text of an error, or '-' for standard
-    input. Files are found by the text, the script and the folder of the run, and are verified. Exit code 1 when
-    something is to blame.
+    Takes the name of a run (by default the newest of this folder, else the newest of all), a log or log folder, the
+    text of an error, or '-' for standard input. Files are found by the text, the script and the folder of the run, and
+    are verified. Exit code 1 when something is to blame.
     """
     from mswb.cli.cache_verify import progress
     from mswb.flows.cache_evidence import gather
@@ -52,9 +55,10 @@ def triage(words: tuple[str, ...], data: tuple[str, ...], form: str) -> int:
     if form == "json":
         rows = [to_row(entry) for entry in found.entries]
         symptoms = [_hit_row(one) for one in found.hits]
-        output.emit("cache_triage", found.findings, root=found.root, symptoms=symptoms, entries=rows)
+        named = evidence.run or None
+        output.emit("cache_triage", found.findings, root=found.root, symptoms=symptoms, entries=rows, run=named)
     else:
-        _show(found)
+        _show(found, evidence)
     return int(any(finding.severity == "error" for finding in found.findings))
 
 
@@ -69,12 +73,16 @@ def _hit_row(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _show(found: Triage) -> None:
+def _show(found: Triage, evidence: Evidence) -> None:
     words = WORDS[language()]
     out = output.console()
+    if evidence.run:
+        folder = output.short_path(evidence.started_in)
+        out.print(output.safe_line(words["run"].format(run=evidence.run, folder=folder)), soft_wrap=True)
     bad = [entry for entry in found.entries if entry.status != "ok"]
-    if bad:
-        line = words["guilty"].format(path=output.short_path(bad[0].path))
+    blamed = [entry.path for entry in bad] or found.blamed
+    if blamed:
+        line = words["guilty"].format(path=output.short_path(blamed[0]))
         out.print(output.safe_line(line), style="bold red", soft_wrap=True)
     elif found.root is None:
         out.print(words["clean"], style="green")

@@ -7,7 +7,7 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from mswb.cache.triage import rules
@@ -45,6 +45,8 @@ class Evidence:
         data: what the person named as data; it is verified whatever the texts say.
         environ: variables of the run that move its caches.
         is_run: it comes from a run, and not only from words.
+        run: the name of that run, when it was looked up among those of this user, and ``started_in`` its folder.
+        elsewhere: nobody named it, and no run was started here: it is the newest of all.
     """
 
     texts: tuple[Text, ...] = ()
@@ -53,6 +55,9 @@ class Evidence:
     data: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
     is_run: bool = False
+    run: str = ""
+    started_in: str = ""
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ class _Known:
 def gather(words: Sequence[str], data: Sequence[str], settings: Settings, stdin: Callable[[], bytes]) -> Evidence:
     """Understand what a person gives: ``-`` for standard input, a path, the name of a run, or words of an error.
 
-    Nothing at all means the newest run, unless data is named.
+    Nothing at all means the newest run of this folder, else the newest of all, unless data is named.
 
     Raises:
         MswbError: ``path-missing`` for data that is not there; ``no-runs``; a log folder without logs.
@@ -82,7 +87,7 @@ def gather(words: Sequence[str], data: Sequence[str], settings: Settings, stdin:
     if list(words) == ["-"]:
         return Evidence((_text(stdin()[-MAX_STDIN:]),), here, data=own)
     if not words:
-        return Evidence((), here, data=own) if own else _of_run("latest", settings, own)
+        return Evidence((), here, data=own) if own else _newest(settings, own)
     if len(words) > 1:
         return Evidence((_text(" ".join(words).encode("utf-8", "surrogateescape")),), here, data=own)
     target = words[0]
@@ -111,6 +116,18 @@ def _of_path(path: str, settings: Settings, data: tuple[str, ...]) -> Evidence:
     return Evidence((_ends(path),), (os.path.dirname(path), os.getcwd()), data=data)
 
 
+def _newest(settings: Settings, data: tuple[str, ...]) -> Evidence:
+    """The newest run that was started in this folder or one above it; else the newest of all, which is then said."""
+    from mswb.jobs.runs import list_runs
+
+    here = os.path.realpath(os.getcwd())
+    places = ((run.id, os.path.realpath(run.status.cwd)) for run in list_runs(settings) if run.status is not None)
+    own = next(
+        (name for name, place in places if f"{here}/".startswith(place.rstrip("/") + "/") and place != "/"), None
+    )
+    return _of_run(own, settings, data) if own else replace(_of_run("latest", settings, data), elsewhere=True)
+
+
 def _of_run(name: str, settings: Settings, data: tuple[str, ...]) -> Evidence:
     from mswb.flows.open_path import logs_of
     from mswb.jobs.runs import find_run
@@ -119,7 +136,7 @@ def _of_run(name: str, settings: Settings, data: tuple[str, ...]) -> Evidence:
     status, spec = run.status, run.spec
     codes = tuple(one.exit_code for one in status.processes if one.exit_code is not None) if status else ()
     known = _Known(spec.cwd, spec.script, spec.command_line, spec.env, codes)
-    return _of_logs(str(logs_of(run)), data, known)
+    return replace(_of_logs(str(logs_of(run)), data, known), run=run.id, started_in=spec.cwd)
 
 
 def _of_logs(folder: str, data: tuple[str, ...], known: _Known | None = None) -> Evidence:
@@ -127,7 +144,8 @@ def _of_logs(folder: str, data: tuple[str, ...], known: _Known | None = None) ->
 
     found = discover(folder)
     run = known or _recorded(found.status_path)
-    texts = [_ends(log.path) for log in found.files[:MAX_LOGS]]
+    logs = sorted(found.files, key=lambda log: log.role != "worker")  # the others repeat what a worker says
+    texts = [_ends(log.path) for log in logs[:MAX_LOGS]]
     texts += [Text((f"exit code {code}",)) for code in run.codes if code in _CRASHES]
     folders = dict.fromkeys(path for path in (run.cwd, os.path.dirname(run.script or ""), folder, os.getcwd()) if path)
     moved = {name: value for name, value in run.environ.items() if name in ("MSWB_CACHE_ROOT", "MS_CACHE_PORT", "HOME")}

@@ -20,7 +20,7 @@ from mswb.cache.sniff import KINDS
 from mswb.cache.triage import rules, slow
 from mswb.cache.triage.rules import Hit
 from mswb.files.safety import open_regular
-from mswb.findings import Finding, MswbError, Where, make
+from mswb.findings import Finding, Language, MswbError, Where, language, make
 from mswb.flows import inventory
 from mswb.flows.cache_checks import Told, can_verify, verify
 from mswb.flows.cache_evidence import Evidence, Text
@@ -29,6 +29,9 @@ from mswb.inside.cached.filesystem import mount_of
 
 MAX_ENTRIES = 500
 """Entries that are verified when no text names one; more are counted in a note."""
+MAX_NAMED = 20
+"""Files that words name and that are looked at one by one."""
+_PIPELINE: Mapping[Language, str] = {"en": "the data pipeline", "zh": "数据管道"}
 STATS = "stats.json"
 STATS_BYTES = 1 << 20
 
@@ -37,13 +40,14 @@ STATS_BYTES = 1 << 20
 class Triage:
     """The answer. ``root`` is the index of the guilty one in ``findings``, None when nothing was found.
 
-    ``entries`` are those that were verified, the damaged ones first.
+    ``entries`` are those that were verified, the damaged ones first. ``blamed`` are other files that the words name.
     """
 
     findings: tuple[Finding, ...]
     root: int | None
     hits: tuple[Hit, ...]
     entries: tuple[Entry, ...]
+    blamed: tuple[str, ...] = ()
 
 
 @dataclass
@@ -55,6 +59,7 @@ class _Case:
     told: Told
     cancelled: Callable[[], bool]
     notes: list[Finding] = field(default_factory=list)
+    blamed: list[str] = field(default_factory=list)
 
 
 def triage(
@@ -72,17 +77,27 @@ def triage(
     case = _Case(evidence, {**(os.environ if environ is None else environ), **evidence.environ}, told, cancelled)
     hits = [_numbered(hit, text) for text in evidence.texts for hit in rules.find(text.lines, text.file)]
     hits = _first_of_each(hits)
+    if evidence.elsewhere:
+        values = {"run": evidence.run, "folder": evidence.started_in, "here": os.getcwd()}
+        case.notes.append(make("triage-elsewhere", where=Where(file=evidence.started_in), values=values))
     entries = _suspects(case, hits)
     checked = [_aged(entry) for _, entry, _ in verify(entries, cancelled=cancelled, told=told)] if entries else []
     checked.sort(key=lambda entry: (entry.status == "ok", entry.path))
     guilty = [finding for entry in checked for finding in entry.findings if finding.severity != "note"]
-    told_hits = [hit for hit in hits if guilty or not hit.rule.quiet]
-    symptoms = [finding for hit in told_hits for finding in _symptom(case, hit, checked)]
     slow_ones = _slow(case, hits)
+    told_hits = [hit for hit in hits if _matters(case, hit, (*guilty, *slow_ones))]
+    symptoms = [finding for hit in told_hits for finding in _symptom(case, hit, checked)]
     rest = _ending(case, told_hits, checked, bool(guilty or slow_ones))
     findings = (*guilty, *symptoms, *slow_ones, *rest, *case.notes)
     root = next((index for index, one in enumerate(findings) if one.severity != "note"), None)
-    return Triage(findings, root, tuple(told_hits), tuple(checked))
+    return Triage(findings, root, tuple(told_hits), tuple(checked), tuple(case.blamed))
+
+
+def _matters(case: _Case, hit: Hit, guilty: Sequence[Finding]) -> bool:
+    """Whether words are told: not those that have harmless causes too, while nothing points to what they are about."""
+    if hit.rule.aside and case.evidence.is_run:
+        return any(f"/{hit.values.get('name')}/" in f"{finding.where.file}/" for finding in guilty)
+    return bool(guilty) or not hit.rule.quiet
 
 
 def _numbered(hit: Hit, text: Text) -> Hit:
@@ -110,8 +125,10 @@ def _suspects(case: _Case, hits: Sequence[Hit]) -> list[Entry]:
     forms = frozenset[str]().union(*(hit.rule.forms for hit in hits)) if hits else frozenset()
     if evidence.data:
         return _at(case, evidence.data, frozenset())
-    if not forms:
-        return []
+    told = rules.resolve([path for hit in hits if hit.rule.ask == "file" for path in hit.paths], evidence.folders)
+    exact = _at(case, told, frozenset())
+    if exact or not forms:
+        return exact
     named = rules.resolve([path for hit in hits for path in hit.paths], evidence.folders)
     for paths in (named, evidence.hints, _folders(case, forms)):
         found = _at(case, paths, forms)
@@ -184,6 +201,36 @@ def _server(case: _Case, hit: Hit, values: dict[str, Any], checked: Sequence[Ent
     return {"port": port, "ports": ", ".join(map(str, mine)) or "none"}
 
 
+def _file(case: _Case, hit: Hit, values: dict[str, Any], checked: Sequence[Entry]) -> list[Finding]:
+    """The files that a line names, each with what its bytes say of it where it is no kind that is verified."""
+    from mswb.cache.triage import images
+
+    verified = {entry.path for entry in checked}
+    found: list[Finding] = []
+    for name in hit.paths[:MAX_NAMED]:
+        path = next(iter(rules.resolve([name], case.evidence.folders)), None)
+        case.blamed.append(path or name)
+        if path in verified:
+            continue
+        if path is None:
+            found.append(make("triage-file-gone", values={"path": name}))
+            continue
+        where = Where(file=path)
+        try:
+            image = images.look(path)
+        except MswbError as problem:
+            found.append(problem.finding)
+            continue
+        if image is not None:
+            seen = {"path": path, "what": image.form, "reason": image.reason}
+            found.append(make(image.code or "triage-image-whole", where=where, values=seen))
+    where = Where(file=hit.file, line=hit.line if hit.file else None)
+    values = {"operation": _PIPELINE[language()], **values}
+    faults = [one for one in found if one.severity == "error"]
+    notes = [one for one in found if one.severity != "error"]
+    return [*faults, make(hit.rule.code, where=where, evidence=hit.text[:600], values=values), *notes]
+
+
 def _shm(case: _Case, hit: Hit, values: dict[str, Any], checked: Sequence[Entry]) -> dict[str, Any]:
     return _room("/dev/shm")
 
@@ -215,6 +262,7 @@ _ASKED: Mapping[str, Callable[[_Case, Hit, dict[str, Any], Sequence[Entry]], lis
     "shm": _shm,
     "disk": _disk,
     "locks": _locks,
+    "file": _file,
 }
 
 

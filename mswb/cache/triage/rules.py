@@ -37,6 +37,8 @@ class Rule:
     forms: frozenset[str] = frozenset()
     ask: str = ""
     quiet: bool = False
+    aside: bool = False
+    rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ def load_rules() -> tuple[Rule, ...]:
             frozenset(raw.get("forms", ())),
             raw.get("ask", ""),
             raw.get("quiet", False),
+            raw.get("aside", False),
+            raw.get("rest", False),
         )
         for raw in _raw()
     )
@@ -94,13 +98,15 @@ def find(lines: Iterable[str], file: str | None = None) -> list[Hit]:
     for number, line in enumerate(rows):
         if _any().search(line) is None:
             continue
+        told = False
         for rule in load_rules():
-            match = rule.regex.search(line)
+            match = None if rule.rest and told else rule.regex.search(line)
             if match is None:
                 continue
+            told = True
             values = _values(match)
-            near = "\n".join(rows[number : number + NEAR])
-            paths = (*values.pop("paths", ()), *paths_in(near))
+            near = () if rule.ask == "file" else paths_in("\n".join(rows[number : number + NEAR]))
+            paths = (*values.pop("paths", ()), *near)
             known = found.get(rule.id)
             if known is None:
                 found[rule.id] = Hit(rule, line.strip(), values, _few(paths), file, number + 1)

@@ -241,3 +241,65 @@ def test_a_failed_run_leads_to_the_file_that_its_script_reads(home: Path, tmp_pa
         assert [one.code for one in found.findings] == ["corrupted", "triage-length"]
         where = found.findings[1].where
         assert (where.file, where.line) == (os.path.join(logs, "worker_0.log"), 2)
+
+
+DECODE = (
+    "[ERROR] map operation: [Decode] failed. The corresponding data file is: imgs/dog/5.jpg. Error raised by libjpeg: "
+    "Empty input file Dump the abnormal image to [./abnormal_image.jpg]. You can check this image first."
+)
+REMADE = (
+    "mswb cache: train: made again, since stale-source: +0 -0 ~1 (5.jpg) (the old one is /c/train/3df41bee9277d90a)"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "codes"),
+    [
+        (b"", ["image-damaged", "triage-data-file"]),
+        (b"\xff\xd8\xff\xda\0\x02abc\xff\xd9", ["triage-data-file", "triage-image-whole"]),
+        (b"version https://git-lfs.github.com/spec/v1\n", ["lfs-pointer", "triage-data-file"]),
+        (None, ["triage-data-file", "triage-file-gone"]),
+    ],
+)
+def test_a_file_that_any_operation_names_is_to_blame(
+    home: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, codes: list[str]
+) -> None:
+    path = home / "imgs" / "dog" / "5.jpg"
+    path.parent.mkdir(parents=True)
+    if content is not None:
+        path.write_bytes(content)
+    code, found = report(capsys, DECODE)
+    assert (code, [one["code"] for one in found["findings"]]) == (1, codes)
+    (told,) = (one for one in found["findings"] if one["code"] == "triage-data-file")
+    assert told["title"] == "map operation: [Decode] failed on the file imgs/dog/5.jpg"
+    assert run(["cache", "triage", DECODE]) == 1
+    assert "to blame: imgs/dog/5.jpg" in capsys.readouterr().out
+
+
+def test_a_data_file_of_another_operation_is_verified(home: Path) -> None:
+    path = damaged(home / "x.tfrecord")
+    found = triage(asked("batch operation: [Cut] failed. The corresponding data file is: x.tfrecord. No row"))
+    assert [one.code for one in found.findings] == ["corrupted", "triage-data-file"]
+    assert found.entries[0].path == str(path)
+
+
+def test_of_a_run_only_notes_on_what_is_to_blame_are_told(home: Path, tmp_path: Path) -> None:
+    logs = Path(failed_run(home, tmp_path))
+    (logs / "worker_0.log").write_text(f"{REMADE}\n{DECODE}\n")
+    codes = [one.code for one in triage(asked(str(logs))).findings]
+    assert "triage-remade" not in codes and codes[0] == "triage-data-file"
+    assert [one.code for one in triage(asked(REMADE)).findings] == ["triage-remade"]
+
+
+def test_the_run_that_was_looked_at_is_named(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed_run(home, tmp_path)
+    assert run(["cache", "triage"]) == 1
+    out = capsys.readouterr().out
+    assert "run 20261130_101010_7, started in" in out and "no run was started" not in out
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    code, found = report(capsys)
+    assert (code, found["run"], found["findings"][-1]["code"]) == (1, "20261130_101010_7", "triage-elsewhere")
+    assert str(tmp_path / "other") in found["findings"][-1]["title"]
