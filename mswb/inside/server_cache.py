@@ -83,9 +83,17 @@ def _look(dataset: Any, folder: str, seen: Set[Any]) -> None:
     first = next((one for one in notes(os.path.dirname(folder), session) if one.same == note.same), None)
     reason = changes(first, note) if first is not None else ""
     if reason:
-        sys.stderr.write(f"{MARK}session {session} on port {port} serves old rows: {reason}\n")
+        told = f"session {session} on port {port} serves old rows: {reason}"
+        sys.stderr.write(f"{MARK}{told}\n")
         sys.stderr.flush()
+        _tell(told)
     write(os.path.join(folder, RECORDS), note)
+
+
+def _tell(text: str) -> None:
+    """Tell the supervisor of the run, so that its record has it too; in the form of ``jobs/spec.py``'s Event."""
+    event = {"time": time.time(), "event": "stale-source", "role": "worker", "pid": os.getpid(), "text": text}
+    _append(os.environ[EVENTS], event)
 
 
 def take(dataset: Any) -> Note:
@@ -141,8 +149,13 @@ def read(path: str, session: Optional[int] = None) -> List[Note]:
 
 
 def write(path: str, note: Note) -> None:
-    """Add a note; one write, so that the lines of several processes do not mix."""
-    line = json.dumps(note._asdict(), ensure_ascii=True).encode("ascii") + b"\n"
+    """Add a note."""
+    _append(path, note._asdict())
+
+
+def _append(path: str, entry: Dict[str, Any]) -> None:
+    """Add a line; one write, so that the lines of several processes do not mix."""
+    line = json.dumps(entry, ensure_ascii=True).encode("ascii") + b"\n"
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         os.write(descriptor, line)

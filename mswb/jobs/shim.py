@@ -16,6 +16,7 @@ import traceback
 from pathlib import Path
 
 from mswb.jobs import procs
+from mswb.jobs.flaws import EXIT_CODE, flaw
 from mswb.jobs.merge import Merger, sources
 from mswb.jobs.recorder import STATUS_FILE, Recorder
 from mswb.jobs.spec import Event, JobSpec, RunStatus, read_record, write_record
@@ -72,6 +73,9 @@ def _supervise(folder: Path) -> None:
         merger.close(MERGE_WAIT_S)
     if spec.after and status.exit_code == 0:
         _run_after(spec.after)
+    found = flaw(folder) if status.exit_code == 0 else ""
+    if found:
+        status.exit_code, status.message = EXIT_CODE, found
     status.state, status.ended = "ended", time.time()
     status.heartbeat = status.ended
     recorder.event(Event(time=status.ended, event="ended", exit_code=status.exit_code, text=status.message))

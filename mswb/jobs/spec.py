@@ -6,7 +6,8 @@ A run is a folder ``<state>/runs/<id>/``:
 spec.json      :class:`JobSpec`: what was asked, written once before the start (0600: it holds the environment)
 status.json    :class:`RunStatus`: what happens, rewritten by the shim only
 output.log     a link to the launcher's own output (for a plain command: its output)
-events.jsonl   :class:`Event` a line: started, worker-found, first-failure, stopping, stacks, ended, progress
+events.jsonl   :class:`Event` a line: started, worker-found, first-failure, stopping, stacks, ended; a member's own:
+               progress, stale-source
 log            a link to the folder of the rank logs
 =============  =================================================================================================
 
@@ -150,8 +151,9 @@ class FirstFailure(msgspec.Struct, kw_only=True):
 class RunStatus(msgspec.Struct, kw_only=True):
     """What happened so far. ``stopped_by``: ``user`` (a stop was asked), ``failure`` (peers of the first failure).
 
-    ``exit_code`` of an adopted run stays None when nobody could see it; ``family`` are the pids and start times of what
-    descends from its processes.
+    ``exit_code`` is 1 where all processes ended with 0 and one told that its result is flawed; ``message`` says how. It
+    stays None for an adopted run where nobody could see it; ``family`` are the pids and start times of what descends
+    from its processes.
     """
 
     id: str

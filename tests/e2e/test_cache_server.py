@@ -88,6 +88,8 @@ def test_the_life_of_a_server_and_the_rows_it_serves(workspace: Workspace, port:
     assert mean < truth - 1
     assert stale.code == 1 and stale.root["code"] == "triage-stale"
     assert "-1 ~1" in stale.root["values"]["reason"]
+    record = workspace.mswb("jobs", "list", "--format", "json").report["runs"][0]
+    assert (record["display_state"], record["exit_code"]) == ("failed", 1) and "old rows" in record["message"]
     checked = server(workspace, "check", *at, "--session", str(session))
     (finding,) = checked.report["findings"]
     assert (checked.code, finding["code"]) == (1, "stale-source")

@@ -109,6 +109,8 @@ def test_changed_files_are_told_at_the_next_start(
     training("r2", pipeline(images))
     told = capfd.readouterr().err
     assert told.startswith(f"{MARK}session 77 on port 50177 serves old rows: files +1 -1 ~1")
+    event = json.loads((tmp_path / "runs" / "r2" / "events.jsonl").read_text())
+    assert (event["event"], f"{MARK}{event['text']}") == ("stale-source", told.splitlines()[0])
     found = sources.of_notes(sources.notes_of(tmp_path / "runs", 77))
     assert [tuple(Path(path).name for path in paths) for paths in (found.added, found.removed, found.changed)] == [
         ("d.png",),
