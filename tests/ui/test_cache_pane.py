@@ -84,6 +84,11 @@ def on(pane: CachePane, name: str) -> None:
     assert pane.table.move_to(row)
 
 
+def unfolded(app: Workbench) -> str:
+    """The screen with what is too long for one row put together again."""
+    return "".join(line.strip() for line in screen_text(app).splitlines())
+
+
 def listed(pane: CachePane) -> list[str]:
     return [os.path.basename(item.path) for item in pane.rows.items]
 
@@ -117,6 +122,13 @@ async def test_a_damaged_file_is_found_seen_byte_by_byte_and_mended(tmp_path: Pa
         screen = app.screen
         assert isinstance(screen, PlanScreen) and screen.plan.actions
         assert not list(tmp_path.rglob("*.repaired*"))  # nothing is done before it is agreed to
+        await pilot.press("enter")  # all of the action; nothing is done by it
+        await until(pilot, lambda: screen.is_whole and screen.plan.actions[0].target in unfolded(app))
+        await pilot.press("a", "question_mark")
+        await until(pilot, lambda: "cache_plan.apply" in screen_text(app))
+        await pilot.press("q", "q")
+        await until(pilot, lambda: app.screen is screen and not screen.is_whole)
+        assert not list(tmp_path.rglob("*.repaired*"))
         await pilot.press("a")
         await until(pilot, lambda: screen.outcomes is not None, 3000)
         assert "✓ 1 of 1 done" in screen_text(app)

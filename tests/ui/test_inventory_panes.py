@@ -121,7 +121,8 @@ async def test_sizes_kinds_and_signs(tmp_path: Path, project: Path) -> None:
 @pytest.mark.parametrize("name", PANES)
 async def test_details_over_the_list(tmp_path: Path, project: Path, name: str) -> None:
     async with opened(tmp_path, name) as (app, pane, pilot):
-        for key, back in (("d", "escape"), ("d", "d")) if name == "convert" else (("enter", "escape"), ("d", "d")):
+        enter = "d" if name == "convert" else "enter"
+        for key, back in ((enter, "escape"), (enter, "q"), ("d", "d")):
             await pilot.press(key)
             await until(pilot, lambda: pane.details.region.area > 0 and pane.details.has_focus)
             assert pane.current is not None and pane.current.kind
@@ -144,10 +145,11 @@ async def test_details_beside_the_list(tmp_path: Path, project: Path) -> None:
             shown.append(pane.query_one(DetailsPart)._shown[0])
             await pilot.press("j")
         assert len(set(shown)) == 3
-        await pilot.press("d")
-        assert pane.details.has_focus
-        await pilot.press("d")
-        assert pane.table.has_focus_within
+        for back in ("d", "q", "escape"):
+            await pilot.press("d")
+            assert pane.details.has_focus
+            await pilot.press(back)
+            assert pane.table.has_focus_within
         await pilot.resize_terminal(*SMALL)
         await until(pilot, lambda: not pane.has_class("-beside"))
         await pilot.pause()

@@ -52,7 +52,7 @@ PLACES: dict[str, tuple[Place, ...]] = {
     "form_start": (Place("form/ready", "Starter"),),
     "help": (Place("shell/help"),),
     "hexview": (Place("caches/bytes"),),
-    "inventory": (Place("inventory/notes"), Place("inventory/elsewhere"), Place("inventory/profile", "DetailsPart")),
+    "inventory": (Place("inventory/notes"), Place("inventory/profile", "DetailsPart"), Place("inventory/elsewhere")),
     "inventory_details": (Place("inventory/profile", "DetailsPart"),),
     "launch": (Place("launch/listed"), Place("launch/failed"), Place("launch/foreign")),
     "launch_confirm": (Place("launch/stop"),),

@@ -13,7 +13,10 @@ from textual.widget import Widget
 
 from mswb.ui import keymap
 
-KEPT = ("app.help", "app.quit", "form.help", "form.close")
+KEPT = frozenset(
+    {"app.help", "app.quit", "inventory.close_details", "form.help", "form.close"}
+    | {f"{name}.{key}" for name in ("cache_plan", "cache_server", "hexview") for key in ("help", "close")}
+)
 """Always shown, at the right end."""
 
 
@@ -96,7 +99,8 @@ class KeyBar(Widget):
 
 
 def wanted(bindings: Iterable[ActiveBinding]) -> list[ActiveBinding]:
-    """The bindings to show: one for each action, the nearest to the focus first, :data:`KEPT` last."""
+    """The bindings to show: one for each action, the nearest to the focus first, :data:`KEPT` last, whose words
+    no other key repeats."""
     seen: set[str] = set()
     row: list[ActiveBinding] = []
     for active in bindings:
@@ -105,7 +109,8 @@ def wanted(bindings: Iterable[ActiveBinding]) -> list[ActiveBinding]:
             seen.add(name)
             row.append(active)
     last = [active for active in row if active.binding.id in KEPT]
-    return [active for active in row if active.binding.id not in KEPT] + last
+    said = {keymap.words_of(active.binding) for active in last}
+    return [one for one in row if keymap.words_of(one.binding) not in said] + last
 
 
 def _width(entry: Entry) -> int:

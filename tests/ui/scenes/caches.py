@@ -105,7 +105,7 @@ PLAN = Plan(
 DONE = (Outcome(PLAN.actions[0], True), Outcome(PLAN.actions[1], False, "it is in use: process 4711 (python)"))
 
 
-def planned(*outcomes: Outcome, plan: Plan = PLAN, **named: object) -> Scene:
+def planned(*outcomes: Outcome, plan: Plan = PLAN, keys: Sequence[str] = (), **named: object) -> Scene:
     """A plan over the pane, and what became of it."""
 
     async def play(stage: Stage) -> None:
@@ -117,7 +117,7 @@ def planned(*outcomes: Outcome, plan: Plan = PLAN, **named: object) -> Scene:
         )
         await stage.app.push_screen(screen)
         await stage.settled()
-        await stage.press(*(["a"] if outcomes else []))
+        await stage.press(*(["a"] if outcomes else []), *keys)
 
     return Scene(play, pane="cache", **named)  # type: ignore[arg-type]
 
@@ -171,6 +171,7 @@ SCENES = {
     "findings": shows(verified(), "d", "n", "n", "enter"),
     "plan": planned(),
     "plan_done": planned(*DONE),
+    "plan_whole": planned(*DONE, keys=("j", "enter")),
     "plan_nothing": planned(plan=Plan((), ("left alone, in use: data/val.mindrecord: process 4711 (python)",))),
     "server": serving(SERVED),
     "bytes": seen("good.tfrecord", *FAULTS),

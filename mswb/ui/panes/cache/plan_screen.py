@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from mswb.files.safety import printable
@@ -22,6 +23,8 @@ from mswb.ui.widgets.table.units import bytes_text
 from mswb.ui.widgets.table.widget import Table
 
 MOST_WARNINGS = 4
+WHOLE = 8_000
+"""Characters of a path or a detail that are shown."""
 
 
 class PlanScreen(PacedModal[None]):
@@ -40,6 +43,10 @@ class PlanScreen(PacedModal[None]):
     PlanScreen #plan-result { height: auto; max-height: 3; padding: 0 1; text-style: bold; }
     PlanScreen #plan-notes { height: auto; max-height: 8; padding: 0 1; color: $text-muted; }
     PlanScreen #plan-action { height: auto; max-height: 5; padding: 0 1; }
+    PlanScreen #plan-whole { display: none; height: 1fr; padding: 1; }
+    PlanScreen #plan-whole > Static { width: 1fr; height: auto; }
+    PlanScreen.-whole #plan-whole { display: block; }
+    PlanScreen.-whole Table, PlanScreen.-whole #plan-notes, PlanScreen.-whole #plan-action { display: none; }
     """
 
     def __init__(self, title: str, plan: Plan, folder: str, apply: Callable[[PlanScreen], None]) -> None:
@@ -55,6 +62,8 @@ class PlanScreen(PacedModal[None]):
         yield Static(notes_text(self.plan), id="plan-notes", markup=False)
         yield Table(columns(), title=word("plan sum", size=bytes_text(self.plan.bytes)), empty=word("plan nothing"))
         yield Static("", id="plan-action", markup=False)
+        with VerticalScroll(id="plan-whole"):
+            yield Static("", markup=False)
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -64,9 +73,27 @@ class PlanScreen(PacedModal[None]):
 
     def on_table_highlighted(self, event: Table.Highlighted) -> None:
         event.stop()
-        row = event.row
-        text = "" if row is None else action_text(self.plan.actions[row], self.outcomes[row] if self.outcomes else None)
-        self.query_one("#plan-action", Static).update(text)
+        self._draw_action()
+
+    def on_table_chosen(self, event: Table.Chosen) -> None:
+        """A double click; Enter is a key of the screen."""
+        event.stop()
+        self.action_whole()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether one action has the whole screen."""
+        return self.has_class("-whole")
+
+    def _draw_action(self) -> None:
+        row = self.query_one(Table).cursor_row
+        if row is None:
+            short_text = whole = ""
+        else:
+            action, outcome = self.plan.actions[row], self.outcomes[row] if self.outcomes else None
+            short_text, whole = action_text(action, outcome), whole_text(action, outcome)
+        self.query_one("#plan-action", Static).update(short_text)
+        self.query_one("#plan-whole > Static", Static).update(whole)
 
     def finished(self, outcomes: Sequence[Outcome]) -> None:
         """Show what became of the actions."""
@@ -76,6 +103,7 @@ class PlanScreen(PacedModal[None]):
         table = self.query_one(Table)
         table.set_data(rows(self.plan.actions, self._folder, self.outcomes))
         self._say(result_text(self.outcomes))
+        self._draw_action()
         self.refresh_bindings()
 
     def failed(self, reason: str) -> None:
@@ -88,8 +116,20 @@ class PlanScreen(PacedModal[None]):
         self.query_one("#plan-result", Static).update(text)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A plan is applied once."""
-        return action != "apply" or (bool(self.plan.actions) and not self._begun)
+        """A plan is applied once, and from its list, where all of it is to be seen."""
+        if action == "apply":
+            return bool(self.plan.actions) and not self._begun and not self.is_whole
+        if action == "whole":  # Enter is also the filter line's, and folds groups
+            table = self.query_one(Table) if self.is_mounted else None
+            is_row = table is not None and table.cursor_row is not None and not table.query("Input:focus")
+            return self.is_whole or is_row
+        return True
+
+    def action_whole(self) -> None:
+        """Show all of the action under the cursor, or the list again; nothing is done by it."""
+        self.toggle_class("-whole")
+        (self.query_one("#plan-whole") if self.is_whole else self.query_one(Table)).focus()
+        self.refresh_bindings()
 
     def action_apply(self) -> None:
         """Do all of it."""
@@ -100,8 +140,11 @@ class PlanScreen(PacedModal[None]):
             self._apply(self)
 
     def action_close(self) -> None:
-        """Back to the pane; a plan that is being applied goes on."""
-        self.dismiss(None)
+        """Back to the list, or to the pane; a plan that is being applied goes on."""
+        if self.is_whole:
+            self.action_whole()
+        else:
+            self.dismiss(None)
 
 
 def columns() -> tuple[Column, ...]:
@@ -134,11 +177,25 @@ def notes_text(plan: Plan) -> str:
 
 
 def action_text(action: Action, outcome: Outcome | None) -> str:
-    """All of one action."""
+    """An action in a few rows."""
     lines = [printable(action.target), printable(action.detail)]
     if outcome is not None and not outcome.done:
         lines.append(f"{glyph('error')} {word('not done', reason=printable(outcome.reason))}")
     return "\n".join(line for line in lines if line)
+
+
+def whole_text(action: Action, outcome: Outcome | None) -> str:
+    """All of one action, each part under its name."""
+    size = f"{bytes_text(action.bytes)} ({action.bytes:,} B)" if action.bytes else ""
+    result = "" if outcome is None else word("done") if outcome.done else word("not done", reason=outcome.reason)
+    parts = (
+        ("action", action.kind.replace("-", " ")),
+        ("target", action.target),
+        ("size", size),
+        ("detail", action.detail),
+        ("result", result),
+    )
+    return "\n\n".join(f"{word(name)}\n{printable(text, WHOLE)}" for name, text in parts if text)
 
 
 def result_text(outcomes: Sequence[Outcome]) -> str:

@@ -312,9 +312,16 @@ class InventoryPane(Pane):
             "open": self.current is not None,
             "details": self.current is not None,
             "copy_details": self.current is not None,
-            "back": self.state.details or self.state.root != self.state.home,
+            "close_details": self._in_details,
+            "back": self._in_details or self.state.root != self.state.home,
         }
         return needs.get(action, True)
+
+    @property
+    def _in_details(self) -> bool:
+        """Whether the details lie over the list, or the person is in those beside it."""
+        over = self.state.details and not self.is_wide
+        return over or (self.is_mounted and self.details.has_focus)
 
     def action_details(self) -> None:
         """Open the details over the list, or go into them where they stand beside it; again: back to the list."""
@@ -356,10 +363,14 @@ class InventoryPane(Pane):
         if item is not None:
             self.post_message(Copy(details_text(item, more=self._more(item)).plain, "details"))
 
+    def action_close_details(self) -> None:
+        """From the details to the list."""
+        self.action_details()
+
     def action_back(self) -> None:
         """From the details to the list; from another folder to the project."""
-        if self.state.details:
-            self.action_details()
+        if self._in_details:
+            self.action_close_details()
         elif self.state.root != self.state.home:
             self._look_at(self.state.home)
 
