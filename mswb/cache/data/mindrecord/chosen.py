@@ -12,9 +12,10 @@ from mswb.cache.data.mindrecord import index as indexes
 from mswb.cache.data.mindrecord.blobs import BadRow, blob_checker, indexed_places, raw_decoder, scalar_names
 from mswb.cache.data.mindrecord.header import Group, Header, Segment, groups
 from mswb.cache.data.mindrecord.index import ERRORS, BadIndex, Index, IndexRow, stored
+from mswb.cache.data.mindrecord.moved import Moved, find, last_in_place, walked
 from mswb.cache.data.mindrecord.reading import Reader
-from mswb.cache.data.mindrecord.rowcheck import placed_by, spans_by
-from mswb.cache.data.mindrecord.walk import Rows, Span, rows_of
+from mswb.cache.data.mindrecord.rowcheck import placed_by
+from mswb.cache.data.mindrecord.walk import Rows, Span, spans_by
 
 
 @dataclass(slots=True)
@@ -50,6 +51,8 @@ class Chosen:
         decode, check = raw_decoder(self.header), blob_checker(self.header)
         raws = self.reader.twin()
         indexed = indexed_places(self.header)
+        moved = None if index is None else find(self.reader, self.header, index)
+        last = last_in_place(self.reader, self.header)
         for group in groups(self.header):
             if min(group.blob.base, group.raw.base) >= self.reader.size:
                 self._lose(group.first, group.first + group.rows - 1)
@@ -60,8 +63,8 @@ class Chosen:
                     placed = index.take(self.header, group.first, group.rows)
                 except ERRORS:
                     index = None
-            raw_spans = self._spans(raws, group, group.raw, placed, "raw")
-            blob_spans = self._spans(self.reader, group, group.blob, placed, "blob")
+            raw_spans = self._spans(raws, group, group.raw, placed, "raw", moved, last)
+            blob_spans = self._spans(self.reader, group, group.blob, placed, "blob", moved, last)
             for number in range(group.rows):
                 raw_span, blob_span = raw_spans.span(number), blob_spans.span(number)
                 try:
@@ -92,11 +95,20 @@ class Chosen:
         return msgspec.msgpack.encode(dict(sorted(zip(names, row.values, strict=True))) or {"id": 0})
 
     def _spans(
-        self, reader: Reader, group: Group, segment: Segment, index: Sequence[IndexRow | None] | None, part: str
+        self,
+        reader: Reader,
+        group: Group,
+        segment: Segment,
+        index: Sequence[IndexRow | None] | None,
+        part: str,
+        moved: Moved | None,
+        last: Segment | None,
     ) -> Rows:
-        own = rows_of(reader, segment, group.rows)
-        placed = None if own.whole or index is None else spans_by(placed_by(index, part), segment)
-        return own if placed is None else Rows((), placed, False)
+        placed = None if index is None else spans_by(placed_by(index, part), segment)
+        if placed is not None and moved is not None:
+            return Rows((), moved.spans(segment, placed), False)
+        own = walked(reader, self.header, segment, group.rows, last)
+        return own if own.whole or placed is None else Rows((), placed, False)
 
 
 class Gone(BadRow):

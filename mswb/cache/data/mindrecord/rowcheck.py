@@ -13,7 +13,7 @@ from mswb.cache.data.mindrecord.header import Group, Header, Segment, groups
 from mswb.cache.data.mindrecord.index import ERRORS, Index, IndexRow, stored
 from mswb.cache.data.mindrecord.quick import Quick
 from mswb.cache.data.mindrecord.reading import Reader
-from mswb.cache.data.mindrecord.walk import Rows, Span, rows_of
+from mswb.cache.data.mindrecord.walk import Rows, Span, rows_of, spans_by
 from mswb.files.safety import printable
 
 
@@ -268,20 +268,6 @@ def placed_by(index: Sequence[IndexRow | None], part: str) -> list[tuple[int, Sp
     """Page and span of the "raw" or "blob" part of each row, as the index has it."""
     places = [None if row is None else row.raw if part == "raw" else row.blob for row in index]
     return [None if place is None else (place[0], (place[1], place[2])) for place in places]
-
-
-def spans_by(index: Sequence[tuple[int, Span] | None] | None, segment: Segment) -> list[Span] | None:
-    """The index's places for a segment, if they follow one another from its begin to its end."""
-    if not index:
-        return None
-    at = segment.begin
-    spans: list[Span] = []
-    for row in index:
-        if row is None or row[0] != segment.page or row[1][0] != at or row[1][1] < at + 8:
-            return None
-        at = row[1][1]
-        spans.append(row[1])
-    return spans if at == segment.end else None
 
 
 def _shown(value: object) -> str:

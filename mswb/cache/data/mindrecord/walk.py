@@ -124,6 +124,9 @@ def rows_of(reader: Reader, segment: Segment, rows: int) -> Rows:
     if behind and broken < len(places) and places[broken] + 8 <= behind[0]:
         before = list(pairwise(places[: broken + 1]))
         return _with_lost(before, list(pairwise(behind)), rows, places[broken])
+    if places[-1] == segment.end:
+        # Their lengths fit, but there are too few: which ones are gone can't be told.
+        return _with_lost([], [], rows, segment.begin)
     # The row before the stop may be the damaged one.
     before = list(pairwise(places))[:-1]
     return _with_lost(before, [], rows, places[len(before)])
@@ -132,3 +135,17 @@ def rows_of(reader: Reader, segment: Segment, rows: int) -> Rows:
 def _with_lost(before: list[Span], behind: list[Span], rows: int, lost: int) -> Rows:
     between: list[Span | None] = [None] * (rows - len(before) - len(behind))
     return Rows((), [*before, *between, *behind], False, lost)
+
+
+def spans_by(index: Sequence[tuple[int, Span] | None] | None, segment: Segment) -> list[Span] | None:
+    """The index's places for a segment, if they follow one another from its begin to its end."""
+    if not index:
+        return None
+    at = segment.begin
+    spans: list[Span] = []
+    for row in index:
+        if row is None or row[0] != segment.page or row[1][0] != at or row[1][1] < at + 8:
+            return None
+        at = row[1][1]
+        spans.append(row[1])
+    return spans if at == segment.end else None
