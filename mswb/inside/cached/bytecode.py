@@ -16,6 +16,8 @@ _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 _TAKES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _STANDARD = tuple({os.path.realpath(sysconfig.get_paths()[name]) + os.sep for name in ("stdlib", "platstdlib")})
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
+_BESIDE_CALLS = frozenset({"CACHE", "PRECALL", "PUSH_NULL"})
+_SPACES = frozenset({"globals", "locals"})
 _HAS_DOC = 0x4000000
 """CO_HAS_DOCSTRING of Python 3.13."""
 
@@ -67,6 +69,41 @@ def globals_of(function: types.FunctionType) -> List[Tuple[str, Any, FrozenSet[s
     return [(name, found[name], taken[name]) for name in sorted(found)]
 
 
+def asks_for_names(function: types.FunctionType) -> str:
+    """``globals`` or ``locals``, where a function calls that: what it looks up there is not in its code.
+
+    ``locals()`` in a constructor is left alone: what it takes of them becomes attributes.
+    """
+    names = {name for code in all_codes(function.__code__) for name in code.co_names}
+    names -= {"locals"} if function.__name__ == "__init__" else set()
+    asked = sorted(name for name in names & _SPACES if name not in function.__globals__)
+    return asked[0] if asked else ""
+
+
+def calls_without_arguments(code: types.CodeType) -> Set[str]:
+    """The names that a function calls with no argument, or with None alone."""
+    found: Set[str] = set()
+    for part in all_codes(code):
+        steps = [step for step in dis.get_instructions(part) if step.opname not in _BESIDE_CALLS]
+        for step, following, third in zip(steps, steps[1:], [*steps[2:], steps[-1]]):
+            with_none = following.opname == "LOAD_CONST" and following.argval is None and _is_call(third, 1)
+            if step.opname in _LOADS | _TAKES and (with_none or _is_call(following, 0)):
+                found.add(str(step.argval))
+    return found
+
+
+def _is_call(step: dis.Instruction, arguments: int) -> bool:
+    return step.opname in ("CALL", "CALL_FUNCTION", "CALL_METHOD") and step.arg == arguments
+
+
+def all_codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function and of all functions that are written in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from all_codes(constant)
+
+
 def _unloaded(name: str) -> Optional[types.ModuleType]:
     """A stand-in for a module that is not imported yet: its name and its file."""
     try:
@@ -80,6 +117,12 @@ def _unloaded(name: str) -> Optional[types.ModuleType]:
     module = types.ModuleType(name)
     module.__file__ = spec.origin
     return module
+
+
+@functools.lru_cache(maxsize=None)
+def is_library_code(file: str) -> Optional[bool]:
+    """:func:`is_library` of a code's file; None where there is no such file (exec, eval, frozen modules)."""
+    return is_library(file) if os.path.isfile(file) else None
 
 
 def is_library(path: str) -> bool:

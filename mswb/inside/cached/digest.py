@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import hashlib
 import inspect
 import logging
 import os
@@ -18,34 +17,42 @@ import re
 import sys
 import threading
 import types
+import weakref
 from pathlib import PurePath
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import numpy as np
 
-from .bytecode import code_parts, globals_of, is_library, tagged
+from .bytecode import asks_for_names, code_parts, globals_of, is_library, is_library_code, tagged
+from .kinds import hex_of, made_in_c, module_of, name_of, slots_of, source_of
 from .randomness import GENERATORS, drawn_at_random, methods_that_draw, random_operation
+from .serve import Rest, Samples
 
 _SCALARS = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented))
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType)
-_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
 _CALLABLES = (types.BuiltinFunctionType, types.MethodDescriptorType, types.MethodWrapperType, *_DESCRIPTORS)
 _SKIPPED_NAMES = "__dict__ __weakref__ __module__ __qualname__ __doc__ __firstlineno__ __static_attributes__"
 _SKIPPED = frozenset(_SKIPPED_NAMES.split())
+_OF_ENUMS = frozenset({"_value2member_map_", "__objclass__", "_name_", "_sort_order_", "_inverted_"})
+"""What an enum fills while it is used, or what its members have by their place."""
 _CONTENTS = {"Schema": ("to_json",), "Vocab": ("vocab",), "Tensor": ("as_array", "asnumpy"), "Parameter": ("asnumpy",)}
 """Objects of MindSpore that lie in C++, with the methods that give what they hold."""
+_masked: Any = np.ma
+_OF_MASKED = frozenset(vars(_masked.MaskedArray([0])))
+_CHANGING = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet, weakref.ReferenceType)
+"""What packages keep for speed in the closures of their wrappers, such as the cache of a singledispatch."""
 MAX_DEPTH = 150
 
 
 class Unhashable(TypeError):
     """A value whose content can't be told. The text names where it is and what to do."""
 
-    def __init__(self, place: str, value: Any) -> None:
+    def __init__(self, place: str, value: Any, does: str = "") -> None:
+        does = does or f"holds a {type(value).__module__}.{type(value).__qualname__}, whose content can't be told"
         super().__init__(
-            f"{place} holds a {type(value).__module__}.{type(value).__qualname__}, whose content can't be told: give "
-            f"cached(..., version='1') and change the version when the transform changes"
+            f"{place} {does}: give cached(..., version='1') and change the version when the transform changes"
         )
 
 
@@ -66,6 +73,7 @@ class Digester:
         self.packages: Dict[str, str] = {}
         self.random: Dict[str, str] = {}
         self._tolerant = tolerant
+        self._foreign = False
         self._names: Dict[int, str] = {}
         self._kept: List[Any] = []
         self._open: Dict[int, int] = {}
@@ -79,7 +87,7 @@ class Digester:
         Raises:
             Unhashable: something in it can't be told by its content.
         """
-        return _hex(self._parts(value, place))
+        return hex_of(self._parts(value, place))
 
     def _parts(self, value: Any, place: str) -> Iterator[bytes]:
         """A description of a value; two differ when the values do."""
@@ -95,6 +103,9 @@ class Digester:
             return
         if len(self._open) > MAX_DEPTH:
             raise Unhashable(place + " (nested too deeply)", value)
+        if self._foreign and isinstance(value, _CHANGING):
+            yield from self._by_type(value, place)
+            return
         self._open[id(value)] = len(self._open)
         try:
             yield from self._compound(value, place)
@@ -125,17 +136,30 @@ class Digester:
             yield from self._parts(item, f"{place}[{key!r:.60}]")
 
     def _array(self, value: "np.ndarray[Any, Any]", place: str) -> Iterator[bytes]:
-        yield tagged("array", f"{value.dtype.str}{value.shape}")
-        if value.dtype.hasobject:
-            yield from self._parts(value.tolist(), place)
+        kind = type(value)
+        plain = value.view(np.ndarray) if kind is not np.ndarray else value
+        # Of a record dtype `str` says the length alone.
+        yield tagged("array", f"{repr(plain.dtype) if plain.dtype.names else plain.dtype.str}{plain.shape}")
+        if plain.dtype.hasobject:
+            yield from self._parts(plain.tolist(), place)
         else:
-            yield np.ascontiguousarray(value).tobytes()
+            yield np.ascontiguousarray(plain).tobytes()
+        if kind is not np.ndarray:
+            yield from self._parts(kind, place)
+            if isinstance(value, _masked.MaskedArray):
+                yield from self._parts([_masked.getmaskarray(value), np.asarray(value.fill_value)], f"{place}.mask")
+            if not self._in_package(kind.__module__):
+                own = {name: item for name, item in vars(value).items() if name not in _OF_MASKED}
+                yield from self._attributes(own, place)
 
     def _text(self, value: Any, place: str) -> Iterator[bytes]:
         yield tagged(type(value).__name__, str(value))
 
     def _repr(self, value: Any, place: str) -> Iterator[bytes]:
         yield tagged(type(value).__name__, repr(value))
+
+    def _scalar(self, value: Any, place: str) -> Iterator[bytes]:
+        yield tagged(type(value).__name__, f"{value.dtype!r}{value!r}" if value.dtype.names else repr(value))
 
     def _buffer(self, value: Any, place: str) -> Iterator[bytes]:
         yield tagged(type(value).__name__, "")
@@ -145,10 +169,20 @@ class Digester:
         yield tagged("pattern", repr((value.pattern, value.flags)))
 
     def _enum(self, value: enum.Enum, place: str) -> Iterator[bytes]:
-        yield tagged("enum", f"{_name_of(type(value))}.{value.name}")
+        yield tagged("enum", str(value.name))
+        yield from self._parts(type(value), place)
+        told = {name: item for name, item in vars(value).items() if name not in _OF_ENUMS}
+        yield from self._attributes(told, place)
+
+    def _ufunc(self, value: np.ufunc, place: str) -> Iterator[bytes]:
+        if (
+            value.__name__.endswith(" (vectorized)") and not self._tolerant
+        ):  # of np.frompyfunc, which hides its function
+            raise Unhashable(place, value)
+        yield from self._text(value, place)
 
     def _by_type(self, value: Any, place: str) -> Iterator[bytes]:
-        yield tagged("type", _name_of(type(value)))
+        yield tagged("type", name_of(type(value)))
 
     def _logger(self, value: logging.Logger, place: str) -> Iterator[bytes]:
         yield tagged("logger", value.name)
@@ -159,21 +193,34 @@ class Digester:
         yield tagged("function", self._register(function, self._function_parts))
 
     def _function_parts(self, function: types.FunctionType, name: str) -> Iterator[bytes]:
-        if self._in_package(function.__module__):
-            return
-        yield from code_parts(function.__code__, function.__doc__)
-        yield from self._parts(function.__defaults__, f"a default of {name}")
-        yield from self._parts(function.__kwdefaults__, f"a default of {name}")
+        foreign = self._foreign = self._in_library(function)
+        if foreign and self._is_by_name(function):
+            return  # its version says all of it
+        if not foreign:
+            asks = "" if self._tolerant else asks_for_names(function)
+            if asks:
+                raise Unhashable(name, function, f"calls {asks}(), and what it takes of them can't be told")
+            yield from code_parts(function.__code__, function.__doc__)
+        yield from self._if_any(function.__defaults__, f"a default of {name}", foreign)
+        yield from self._if_any(function.__kwdefaults__, f"a default of {name}", foreign)
+        yield from self._attributes(vars(function), name)
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             place = f"the closure variable {variable!r} of {name}"
             try:
                 content = cell.cell_contents
             except ValueError:
                 continue
-            if isinstance(content, GENERATORS):
-                self.random[name] = variable
             yield tagged("closure", variable)
-            yield from self._parts(content, place)
+            yield from self._used(content, place, name, variable)
+        if not foreign:
+            yield from self._globals(function, name)
+
+    def _if_any(self, value: Any, place: str, foreign: bool) -> Iterator[bytes]:
+        """Defaults; those of a package only where there are some, since nothing of it means its version alone."""
+        if value or not foreign:
+            yield from self._parts(value, place)
+
+    def _globals(self, function: types.FunctionType, name: str) -> Iterator[bytes]:
         used = {}
         for variable, content, attributes in globals_of(function):
             used[variable] = content
@@ -184,10 +231,37 @@ class Digester:
                     yield tagged("attribute", attribute)
                     yield from self._parts(getattr(content, attribute, None), place)
             else:
-                yield from self._parts(content, place)
+                yield from self._used(content, place, name, variable)
         drawn = drawn_at_random(function.__code__, used)
         if drawn:
             self.random[name] = drawn
+
+    def _used(self, content: Any, place: str, name: str, variable: str) -> Iterator[bytes]:
+        """What a function has in a closure variable or a global; a generator there makes it random."""
+        if isinstance(content, GENERATORS):
+            self.random[name] = variable
+            yield from self._object(content, place)
+        else:
+            yield from self._parts(content, place)
+
+    def _is_by_name(self, function: types.FunctionType) -> bool:
+        """Whether a function is what a package has under its name, and no wrapper that was made for the user."""
+        found: Any = sys.modules.get(function.__module__ or "")
+        if found is None or not self._in_package(function.__module__):
+            return False
+        for part in function.__qualname__.split("."):
+            found = getattr(found, "__dict__", {}).get(part)
+        return getattr(found, "__func__", found) is function
+
+    def _in_library(self, function: types.FunctionType) -> bool:
+        """Whether a function's code is of a package, whatever it is named after (``functools.wraps``)."""
+        module = function.__globals__.get("__name__")
+        told = is_library_code(function.__code__.co_filename)
+        if told is None:  # made by exec or eval, or of a file that is not here
+            return isinstance(module, str) and self._in_package(module)
+        if told:
+            self._in_package(module)
+        return told
 
     def _is_space(self, value: Any) -> bool:
         """Whether of a global only those attributes count that are used: the user's modules, parsed arguments."""
@@ -203,6 +277,9 @@ class Digester:
         yield from self._parts(value.func, place)
         yield from self._parts(value.args, place)
         yield from self._parts(value.keywords, place)
+        if type(value) is not functools.partial:
+            yield from self._parts(type(value), place)
+        yield from self._attributes(vars(value), place)
 
     def _builtin(self, value: Any, place: str) -> Iterator[bytes]:
         owner = getattr(value, "__self__", None)
@@ -220,11 +297,18 @@ class Digester:
         yield tagged("class", self._register(kind, self._class_parts))
 
     def _class_parts(self, kind: type, name: str) -> Iterator[bytes]:
-        if self._in_package(kind.__module__):
-            return
-        yield from self._parts(kind.__bases__, f"a base of {name}")
+        foreign = self._in_package(kind.__module__)
+        if not foreign:
+            yield from self._parts(kind.__bases__, f"a base of {name}")
+            if type(kind) is not type:
+                yield from self._parts(type(kind), f"the metaclass of {name}")
         for attribute, content in sorted(vars(kind).items()):
             if attribute in _SKIPPED or attribute.startswith("_abc_") or isinstance(content, _DESCRIPTORS):
+                continue
+            if attribute in _OF_ENUMS and issubclass(kind, enum.Enum):
+                continue
+            # Of a class of a package only what the user has put into it.
+            if foreign and not (isinstance(content, types.FunctionType) and not self._in_library(content)):
                 continue
             yield tagged("attribute", attribute)
             yield from self._parts(content, f"{name}.{attribute}")
@@ -236,10 +320,10 @@ class Digester:
         file = getattr(module, "__file__", None)
         if self._in_package(module.__name__) or file is None:
             return
-        yield _source(file)
+        yield source_of(file)
         # What it imports from other modules of the user counts too.
         for content in list(vars(module).values()):
-            other = content if isinstance(content, types.ModuleType) else sys.modules.get(_module_of(content))
+            other = content if isinstance(content, types.ModuleType) else sys.modules.get(module_of(content))
             if other is not None and other is not module and not self._in_package(other.__name__):
                 yield from self._parts(other, name)
 
@@ -248,21 +332,21 @@ class Digester:
         known = self._names.get(id(thing))
         if known is not None:
             return known
-        name, number = _name_of(thing), 1
+        name, number = name_of(thing), 1
         while name in self.code:
             number += 1
-            name = f"{_name_of(thing)}#{number}"
+            name = f"{name_of(thing)}#{number}"
         self._names[id(thing)] = name
         self._kept.append(thing)
         self.code[name] = ""
         # A chain of functions is no nesting of values.
-        outer, self._open = self._open, {}
+        outer, self._open, self._foreign = (self._open, self._foreign), {}, False
         try:
             content = list(parts(thing, name))
         finally:
-            self._open = outer
+            self._open, self._foreign = outer
         if content:
-            self.code[name] = _hex(iter(content))
+            self.code[name] = hex_of(iter(content))
         else:
             del self.code[name]
         return name
@@ -288,40 +372,60 @@ class Digester:
 
     def _object(self, value: Any, place: str) -> Iterator[bytes]:
         kind = type(value)
-        key = getattr(value, "mswb_cache_key", None)
-        if isinstance(key, str) and key:  # samples of another cache, whose key says all of them
-            yield tagged("cache", key)
+        if kind in (Samples, Rest):  # samples of another cache, whose key says all of them
+            yield tagged("cache", value.mswb_cache_key)
             return
         random = random_operation(value)
         if random:
             self.random[place] = random
         inner = getattr(value, "__wrapped__", None)
-        if callable(inner):  # a decorator of C, such as functools.lru_cache
-            yield tagged("wrapper", _name_of(kind))
+        if callable(inner) and any(map(made_in_c, kind.__mro__)):  # a decorator of C, such as functools.lru_cache
+            yield tagged("wrapper", name_of(kind))
+            yield from self._parts(kind, place)
             yield from self._parts(inner, place)
+            yield from self._attributes(getattr(value, "__dict__", {}), place)
             return
         if kind.__module__.startswith("mindspore."):
             told = next((name for name in _CONTENTS.get(kind.__name__, ()) if hasattr(value, name)), None)
             if told is not None:
-                yield tagged("type", _name_of(kind))
+                yield tagged("type", name_of(kind))
                 yield from self._parts(getattr(value, told)(), place)
                 return
         if kind.__module__.startswith("mindspore._c_") and "0x" not in str(value):
             yield tagged(kind.__name__, str(value))
             return
         yield from self._parts(kind, place)
-        slots = [name for base in kind.__mro__ for name in _slots(base) if hasattr(value, name)]
-        if any(map(_made_in_c, kind.__mro__)):
+        slots = [name for base in kind.__mro__ for name in slots_of(base) if hasattr(value, name)]
+        if any(map(made_in_c, kind.__mro__)):
             yield from self._reduced(value, place)
             return
-        if not self._in_package(kind.__module__):
-            self.random.update(methods_that_draw(value))
-        for name, content in sorted(getattr(value, "__dict__", {}).items()):
-            yield tagged("attribute", name)
-            yield from self._parts(content, f"{place}.{name}")
+        yield from self._attributes(getattr(value, "__dict__", {}), place, value)
         for name in sorted(slots):
             yield tagged("slot", name)
             yield from self._parts(getattr(value, name), f"{place}.{name}")
+
+    def _attributes(self, values: Mapping[str, Any], place: str, of: Any = None) -> Iterator[bytes]:
+        """What an object keeps, but not what it is called and its doc text.
+
+        Args:
+            of: an object of the user's, whose generators count as random only where a method draws from them.
+        """
+        kept = {name for name, content in values.items() if isinstance(content, GENERATORS)}
+        if kept and of is not None and not self._in_package(type(of).__module__):
+            self.random.update(methods_that_draw(of))
+        else:
+            kept = set()
+        for name, content in sorted(values.items(), key=lambda pair: str(pair[0])):
+            if name in _SKIPPED:
+                continue
+            yield tagged("attribute", str(name))
+            parts = self._object if name in kept else self._parts
+            yield from parts(content, f"{place}.{name}")
+
+    def _generator(self, value: Any, place: str) -> Iterator[bytes]:
+        """A generator of random numbers, where it is none of an object that does not draw from it."""
+        self.random.setdefault(place, f"a {type(value).__module__}.{type(value).__qualname__}")
+        yield from self._object(value, place)
 
     def _reduced(self, value: Any, place: str) -> Iterator[bytes]:
         """An object of C code, by what it would be rebuilt from; nothing is pickled."""
@@ -330,8 +434,8 @@ class Digester:
         except Exception:
             reduced = None
         if isinstance(reduced, str):  # a function of an extension, by its name
-            yield tagged("named", f"{_module_of(value)}.{reduced}")
-            self._in_package(_module_of(value) or type(value).__module__)
+            yield tagged("named", f"{module_of(value)}.{reduced}")
+            self._in_package(module_of(value) or type(value).__module__)
             return
         if not isinstance(reduced, tuple) or not 2 <= len(reduced) <= 6 or inspect.isgenerator(value):
             if self._tolerant:
@@ -356,14 +460,17 @@ _FORMS: Tuple[Tuple[Any, _Describe], ...] = (
     (type, Digester._class),
     (types.ModuleType, Digester._module),
     (np.ndarray, Digester._array),
-    (np.generic, Digester._repr),
-    ((np.dtype, np.ufunc), Digester._text),
+    (np.generic, Digester._scalar),
+    (np.dtype, Digester._repr),
+    (np.ufunc, Digester._ufunc),
+    (GENERATORS, Digester._generator),
     (PurePath, Digester._text),
     ((slice, range), Digester._repr),
     ((bytearray, memoryview), Digester._buffer),
     (re.Pattern, Digester._pattern),
     ((*_LOCKS, type(os.environ), threading.local), Digester._by_type),
     (logging.Logger, Digester._logger),
+    (types.MappingProxyType, Digester._mapping),
 )
 
 
@@ -381,41 +488,3 @@ _FORMS += (
     ((set, frozenset), _exactly((set, frozenset), Digester._set)),
     (dict, _exactly((dict,), Digester._mapping)),
 )
-
-
-def _source(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).digest()
-    except OSError:
-        return b"absent"
-
-
-def _made_in_c(kind: type) -> bool:
-    """Whether objects of a class may keep something that is no attribute: it is written in C."""
-    return kind is not object and any(isinstance(item, _IN_C) for item in vars(kind).values())
-
-
-def _slots(kind: type) -> List[str]:
-    slots = vars(kind).get("__slots__", ())
-    names = [slots] if isinstance(slots, str) else list(slots)
-    return [name for name in names if name not in ("__dict__", "__weakref__")]
-
-
-def _name_of(thing: Any) -> str:
-    if isinstance(thing, types.ModuleType):
-        return thing.__name__
-    return f"{_module_of(thing)}:{getattr(thing, '__qualname__', type(thing).__name__)}"
-
-
-def _module_of(thing: Any) -> str:
-    name = getattr(thing, "__module__", None)
-    return name if isinstance(name, str) else ""
-
-
-def _hex(parts: Iterator[bytes]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(b"%d:" % len(part))
-        digest.update(part)
-    return digest.hexdigest()

@@ -8,6 +8,8 @@ from typing import Any, Iterator, Mapping, Tuple
 
 import numpy as np
 
+from .bytecode import all_codes, calls_without_arguments
+
 _DRAWS_NAMES = """beta betavariate binomial bytes choice choices dirichlet expovariate exponential f gamma gammavariate
 gauss geometric getrandbits gumbel integers laplace logistic lognormal lognormvariate multinomial multivariate_normal
 normal normalvariate paretovariate permutation permuted poisson power rand randbelow randbytes randint randn random
@@ -37,7 +39,10 @@ def drawn_at_random(code: types.CodeType, used: Mapping[str, Any]) -> str:
     Args:
         used: the globals that the function loads, by name.
     """
-    names = {name for part in _all_codes(code) for name in part.co_names}
+    names = {name for part in all_codes(code) for name in part.co_names}
+    unseeded = sorted(_SEEDED & calls_without_arguments(code))
+    if unseeded and _of_random(used, unseeded[0]):
+        return f"{unseeded[0]}() without a seed"
     if names & _SEEDED:
         return ""
     for name, value in sorted(used.items()):
@@ -61,13 +66,28 @@ def drawn_at_random(code: types.CodeType, used: Mapping[str, Any]) -> str:
     return ""
 
 
+def _of_random(used: Mapping[str, Any], name: str) -> bool:
+    """Whether a name that a function calls is most likely one of numpy's or Python's generators."""
+    for key, value in used.items():
+        if isinstance(value, types.ModuleType) and (value.__name__ in _SOURCES or value.__name__ == "numpy"):
+            return True
+        if key == name and str(getattr(value, "__module__", "")).startswith(("random", "numpy.random")):
+            return True
+        if isinstance(getattr(value, "__self__", None), GENERATORS):
+            return True
+    return False
+
+
 def methods_that_draw(value: Any) -> Iterator[Tuple[str, str]]:
     """The methods of an object, by name, that use a generator of random numbers which it keeps, and that attribute."""
     kept = {name for name, content in getattr(value, "__dict__", {}).items() if isinstance(content, GENERATORS)}
     for kind in type(value).__mro__ if kept else ():
         for name, method in vars(kind).items():
-            if isinstance(method, types.FunctionType) and name != "__init__":
-                used = sorted(kept & {word for code in _all_codes(method.__code__) for word in code.co_names})
+            method = getattr(method, "__func__", getattr(method, "fget", method))
+            if isinstance(method, types.FunctionType):
+                codes = list(all_codes(method.__code__))[name == "__init__" :]  # what is written in it runs later
+                words = {word for code in codes for word in (*code.co_names, *map(_word, code.co_consts))}
+                used = sorted(kept & words)
                 if used:
                     yield f"{method.__module__}:{method.__qualname__}", f"self.{used[0]}"
 
@@ -86,8 +106,6 @@ def random_operation(operation: Any) -> str:
     return ""
 
 
-def _all_codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _all_codes(constant)
+def _word(constant: Any) -> str:
+    """A name that ``getattr`` may be called with."""
+    return constant if isinstance(constant, str) else ""

@@ -250,3 +250,154 @@ def same(one: Any, other: Any) -> bool:
 def test_values_have_the_same_digest_exactly_when_they_are_the_same(one: Any, other: Any) -> None:
     assert (digest_of(one) == digest_of(other)) == same(one, other)
     assert digest_of({1, 2, 3}) == digest_of({3, 2, 1})
+
+
+KEPT = """
+import enum, functools, types
+import numpy as np
+
+class Wrapper:
+    def __init__(self, function, k):
+        functools.update_wrapper(self, function)
+        self.k = k
+    def __call__(self, x):
+        return {0} * self.k
+def plain(x):
+    return x
+class Kind(enum.Enum):
+    A = {0}
+class Code(enum.IntEnum):
+    A = 1
+    def twice(self):
+        return {0}
+@functools.wraps(np.clip)
+def clipped(x):
+    return x + {0}
+def counted(x):
+    return counted.k
+counted.k = {0}
+class Array(np.ndarray):
+    def go(self):
+        return {0}
+class Partial(functools.partial):
+    def __call__(self, x):
+        return {0}
+class Meta(type):
+    def go(self):
+        return {0}
+class Made(metaclass=Meta):
+    pass
+@functools.singledispatch
+def chosen(x):
+    return x
+@chosen.register(int)
+def _(x):
+    return x + {0}
+class Named:
+    mswb_cache_key = "given"
+    k = {0}
+class Hidden:
+    __slots__ = ("__k",)
+    def __init__(self):
+        self.__k = {0}
+"""
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Wrapper(plain, 1)",
+        "Wrapper(plain, {0})",
+        "Kind.A",
+        "Code.A",
+        "clipped",
+        "counted",
+        "np.zeros(2).view(Array)",
+        "Partial(plain)",
+        "Made",
+        "lambda: Made.go()",
+        "chosen",
+        "Named()",
+        "Hidden()",
+        "eval('lambda x: x + {0}', {{}})",
+        "np.ma.array([1, 2], mask=[{0} - 1, 0])",
+        "np.array([(1, 2)], [('a', 'i4'), ('b', 'i4')][:: {0} * 2 - 3])",
+        "np.array([(1, 2)], [('a', 'i4'), ('b', 'i4')][:: {0} * 2 - 3])[0]",
+        "types.MappingProxyType({{'a': {0}}})",
+    ],
+)
+def test_what_is_kept_in_wrappers_classes_and_arrays_counts(told: str) -> None:
+    def made(number: int) -> tuple[str, dict[str, str]]:
+        space = module("train", KEPT.format(number)).__dict__
+        return digest_of(eval(told.format(number), space))
+
+    assert made(1) != made(2)
+    assert made(1) == made(1)
+
+
+def test_dataclasses_are_told_by_their_fields() -> None:
+    text = "import dataclasses\n@dataclasses.dataclass\nclass Size:\n    a: int = {}\n"
+    one, other, again = (digest_of(module("train", text.format(number)).Size()) for number in (1, 2, 1))
+    assert one != other and one == again
+
+
+def test_a_wrapper_of_a_package_is_followed_to_what_the_user_gave_it(tmp_path: Path) -> None:
+    (tmp_path / "thing-1.2.dist-info").mkdir()
+    file = tmp_path / "thing.py"
+    file.write_text("def filtered(predicate, k=1):\n    return lambda *row, k=k: bool(predicate(*row)) and k\n")
+    thing = module("thing", file.read_text(), str(file))
+
+    def keep(limit: int) -> Any:
+        return lambda x: x > limit
+
+    digests = [
+        digest_of(thing.filtered(keep(1))),
+        digest_of(thing.filtered(keep(2))),
+        digest_of(thing.filtered(lambda x: x < 1)),
+        digest_of(thing.filtered(keep(1), 2)),
+    ]
+    assert len({digest for digest, _ in digests}) + len({str(code) for _, code in digests}) >= 5
+    assert len({str(one) for one in digests}) == 4
+    assert digest_of(thing.filtered(keep(1))) == digests[0]
+    assert digest_of(thing.filtered) == digest_of(thing.filtered) and not digest_of(thing.filtered)[1]
+    with open(tmp_path / "table", "w") as table, pytest.raises(Unhashable):
+        digest_of(thing.filtered(lambda x: x > table.fileno()))
+
+
+def test_a_predicate_that_asks_a_generator_is_random() -> None:
+    text = "import functools\ndef keep(x, rng):\n    return rng.random() < x\n"
+    made = module("train", text)
+    for value in (functools.partial(made.keep, rng=np.random.default_rng(0)), [np.random.RandomState(0)]):
+        digester = Digester()
+        digester.digest(value, "the predicate")
+        assert len(digester.random) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        ("np.random.default_rng().normal()", "default_rng() without a seed"),
+        ("np.random.default_rng(None).normal()", "default_rng() without a seed"),
+        ("np.random.RandomState().rand()", "RandomState() without a seed"),
+        ("random.Random().random()", "Random() without a seed"),
+        ("random.Random(x).random()", None),
+    ],
+)
+def test_a_generator_without_a_seed_is_random(call: str, named: str | None) -> None:
+    digester = Digester()
+    digester.digest(module("train", f"import numpy as np\nimport random\ndef f(x):\n    return {call}\n").f, "it")
+    assert digester.random.get("train:f") == named
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("K = 1\ndef f(x):\n    return globals()['K']\n", r"train:f calls globals\(\).*version='1'"),
+        ("import numpy as np\nf = np.frompyfunc(lambda x: x + 1, 1, 1)\n", r"it holds a numpy\.ufunc"),
+    ],
+)
+def test_what_hides_its_content_is_refused(text: str, named: str) -> None:
+    made = module("train", text)
+    with pytest.raises(Unhashable, match=named):
+        digest_of(made.f)
+    Digester(tolerant=True).digest(made.f, "it")
