@@ -26,10 +26,14 @@ REPAIRERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A plan, and what its own kinds of action do. A plan without actions says in its warnings why there is none."""
+    """A plan, and what its own kinds of action do. A plan without actions says in its warnings why there is none.
+
+    ``taken`` is what stands already where the repair would write; "" where that is not the reason.
+    """
 
     plan: Plan
     kinds: Mapping[str, Doer] = field(default_factory=dict)
+    taken: str = ""
 
 
 Repairer = Callable[[str, Checked, str | None], Repair]

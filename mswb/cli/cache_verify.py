@@ -37,7 +37,9 @@ WORDS: dict[str, dict[str, str]] = {
         "path": "path",
         "unknown": "{count} without anything to verify (mswb cache list shows them)",
         "nothing": "no cache and no data file here",
-        "mended": "nothing to repair",
+        "fine": "nothing to repair: no damage was found",
+        "taken": "nothing was repaired: {path} is there already",
+        "hopeless": "nothing was repaired: {count} damaged, of which nothing can be saved here",
         "written": "baseline of {path}: {records} records",
         "replaced": "replaced: the old baseline told otherwise: {reason}",
         "forgotten": "{path}: no longer in the baseline of its folder",
@@ -51,7 +53,9 @@ WORDS: dict[str, dict[str, str]] = {
         "path": "路径",
         "unknown": "另有 {count} 项无可校验内容（mswb cache list 可列出）",
         "nothing": "此处没有缓存或数据文件",
-        "mended": "无需修复",
+        "fine": "无需修复：未发现损坏",
+        "taken": "未修复：{path} 已存在",
+        "hopeless": "未修复：{count} 项已损坏，此处无法挽救其中任何内容",
         "written": "{path} 的基线：{records} 条记录",
         "replaced": "已替换，与旧基线不同：{reason}",
         "forgotten": "{path}：不再列于目录的基线中",
@@ -141,7 +145,7 @@ def repair(
     if form == "text":
         for note in notes:
             print(output.safe_line(f"note: {note.title}"))
-        show_plan(repairs.plan, WORDS[language()]["mended"])
+        show_plan(repairs.plan, _nothing_done(repairs))
     return _apply(repairs, dry_run, force, form)
 
 
@@ -198,6 +202,14 @@ def _show_baselines(good: Sequence[tuple[Baseline, str]], gone: Sequence[str], f
 
 _CHANGED = frozenset({"payload-changed", "count-mismatch", "file-missing", "baseline-unreadable"})
 """What a baseline alone tells."""
+
+
+def _nothing_done(repairs: Repairs) -> str:
+    """Why a repair without any action has none."""
+    words, hopeless = WORDS[language()], len(repairs.hopeless) - len(repairs.taken)
+    taken = [words["taken"].format(path=output.short_path(path)) for path in repairs.taken]
+    lost = [words["hopeless"].format(count=hopeless)] if hopeless else []
+    return "; ".join([*taken, *lost]) or words["fine"]
 
 
 def _apply(repairs: Repairs, dry_run: bool, force: bool, form: str) -> int:
@@ -258,7 +270,7 @@ def _show(entries: Sequence[Entry], findings: Sequence[Finding], notes: Sequence
         columns = _COLUMNS if output.width() >= _WIDE else tuple(name for name in _COLUMNS if name != "kind")
         rows = [[_cell(name, entry) for name in columns] for entry in known]
         right = [at for at, name in enumerate(columns) if name in ("records", "size")]
-        output.show_table([words[name] for name in columns], rows, right=right)
+        output.show_table([words[name] for name in columns], rows, right=right, whole=True)
     counts = Counter(entry.status for entry in known)
     if findings:
         print()

@@ -11,8 +11,11 @@ from mswb.cache.entries import Entry
 from mswb.cache.repair import Repair, repairer
 from mswb.cache.trash import journal
 from mswb.files.safety import printable
+from mswb.findings import Where, stop
 from mswb.plan import Outcome, Plan, apply
 
+_PACKED = (".gz", ".zlib", ".zz")
+"""Ends of names of packed files, which no repair writes."""
 _NAMED = 3
 """Names that the words of an operation tell."""
 
@@ -23,6 +26,11 @@ class Repairs:
 
     parts: tuple[Repair, ...]
     hopeless: tuple[Entry, ...] = ()
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """What stands already where a repair would write."""
+        return tuple(part.taken for part in self.parts if part.taken)
 
     @property
     def plan(self) -> Plan:
@@ -42,7 +50,12 @@ def plan_repairs(found: Sequence[tuple[Entry, Checked | None]], out: str | None 
     Args:
         found: entries with what their check found (None: nothing could be verified of it).
         out: the file or folder to write instead of the usual one.
+
+    Raises:
+        MswbError: ``repair-output-packed``: the file to write has the name of a packed one.
     """
+    if out is not None and out.lower().endswith(_PACKED):
+        raise stop("repair-output-packed", where=Where(file=out), values={"path": out})
     parts: list[Repair] = []
     hopeless: list[Entry] = []
     for entry, checked in found:

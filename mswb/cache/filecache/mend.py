@@ -86,7 +86,8 @@ def plan_repair(path: str, checked: Checked, out: str | None) -> Repair:
     refusal = _refusal(path, checked, out)
     if refusal:
         codes = ", ".join(sorted({fault.code for fault in checked.faults}))
-        return Repair(Plan((), (words[refusal].format(codes=codes, **values),)))
+        taken = out if refusal == "taken" and out is not None else ""
+        return Repair(Plan((), (words[refusal].format(codes=codes, **values),)), taken=taken)
     kept, all_ = checked.intact_records or 0, checked.records or 0
     detail = words["keeps"].format(kept=kept, all=all_)
     if kept != all_:

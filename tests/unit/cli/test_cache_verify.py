@@ -236,3 +236,33 @@ def test_no_such_path_and_no_such_kind(home: Path, capsys: pytest.CaptureFixture
     (home / "notes.txt").write_text("hello\n")
     assert report(capsys, "verify", home / "notes.txt", code=2)["findings"][0]["code"] == "not-a-record-file"
     assert report(capsys, "repair", home / "none", code=2)["actions"] == []
+
+
+def test_a_packed_file_and_its_plain_twin_go_to_two_files(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = sample(home, "flip_data.tfrecord")
+    packed = Path(f"{plain}.gz")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    actions = report(capsys, "repair", plain.parent, "--force")["actions"]
+    assert {action["target"]: action["done"] for action in actions} == {
+        f"{plain}.repaired": True,
+        f"{packed}.repaired": True,
+    }
+    assert [action["detail"].endswith("saved unpacked") for action in actions] == [False, True]
+    assert Path(f"{packed}.repaired").read_bytes() == Path(f"{plain}.repaired").read_bytes()
+
+
+def test_a_repair_writes_no_packed_file(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = report(capsys, "repair", sample(home, "flip_data.tfrecord"), "--output", home / "new.GZ", "--force", code=2)
+    assert found["findings"][0]["code"] == "repair-output-packed"
+
+
+def test_why_nothing_is_repaired(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, code, said in (
+        ("good.tfrecord", 0, "nothing to repair: no damage was found"),
+        ("garbage.tfrecord", 1, "nothing was repaired: 1 damaged, of which nothing can be saved here"),
+        ("flip_data.tfrecord", 1, "nothing was repaired: work/flip_data.tfrecord.repaired is there already"),
+    ):
+        path = sample(home, name)
+        Path("work/flip_data.tfrecord.repaired").touch()
+        assert run(["cache", "repair", str(path)]) == code
+        assert said in capsys.readouterr().out.replace("\n    ", " ")

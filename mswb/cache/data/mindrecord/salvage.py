@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -223,7 +224,9 @@ def _if_free(data: str, target: str, repair: Repair) -> Repair:
     if not _is_text(target):
         return _nothing(data, _NO_TEXT)
     taken = next((name for name in (target, target + ".db") if os.path.lexists(name)), None)
-    return repair if taken is None else _nothing(data, f"{taken} is there already: move it away, or name another")
+    if taken is None:
+        return repair
+    return replace(_nothing(data, f"{taken} is there already: move it away, or name another"), taken=taken)
 
 
 def _save(data: str, target: str, header: Header, rows: Iterator[tuple[bytes, bytes]]) -> None:

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import BinaryIO
 
 import numpy as np
@@ -49,12 +50,14 @@ def plan(path: str, checked: Checked, out: str | None) -> Repair:
         return _nothing(path, _HOPELESS.get(checked.status, "nothing of it can be repaired"))
     if not checked.intact_records or checked.records is None:
         return _nothing(path, "no record of it is whole")
-    target = out or path.removesuffix(".gz") + ENDING
+    target = out or path + ENDING
     if os.path.lexists(target):
-        return _nothing(path, f"{target} is there already: move it away, or name another")
+        return replace(_nothing(path, f"{target} is there already: move it away, or name another"), taken=target)
     kept = checked.intact_records
     usual = from_report(checked.more["features"]) if "features" in checked.more else None
     detail = f"the {kept} whole records of {os.path.basename(path)}, out of {checked.records}"
+    with opened(path) as source:
+        detail += ", saved unpacked" if source.packing else ""
     action = Action(KIND, target, _identity(path), 0, printable(detail, 300))
 
     def do(action: Action) -> str:

@@ -123,4 +123,4 @@ def test_damage_inside_a_packed_file(tmp_path: Path) -> None:
     assert damaged.offset is None and damaged.values["inner_offset"] == 1690
     repair = salvage.plan(str(path), checked, None)
     assert apply(repair.plan, repair.kinds)[0].done
-    assert (tmp_path / "packed.tfrecord.repaired").read_bytes() == b"".join(RECORDS[:10] + RECORDS[11:])
+    assert (tmp_path / "packed.tfrecord.gz.repaired").read_bytes() == b"".join(RECORDS[:10] + RECORDS[11:])
