@@ -15,7 +15,7 @@ from mswb.ui.glyphs import glyph
 from mswb.ui.panes.cache.places import Total, place_of, totals
 from mswb.ui.panes.cache.state import CacheState, entry_of, severity_of
 from mswb.ui.panes.cache.words import word
-from mswb.ui.panes.inventory.rows import Rows, folder_of, name_of
+from mswb.ui.panes.inventory.rows import NAME_CELLS, Rows, folder_of, names_of
 from mswb.ui.widgets.table.data import Column
 
 _ORDER = {"error": 0, "warning": 1, "note": 2, "": 3, "ok": 3}
@@ -41,7 +41,7 @@ def now() -> float:
 def columns() -> tuple[Column, ...]:
     """The columns; 80 cells hold those up to the size, and ``>`` reaches the others."""
     return (
-        Column("name", word("name"), width=22),
+        Column("name", word("name"), width=NAME_CELLS, cut="path"),
         Column("kind", word("kind"), width=14),
         Column("status", word("status"), width=18, style=status_colour, show=status_text),
         Column("size", word("size"), "bytes", width=9),
@@ -87,7 +87,7 @@ def _arrays(items: Sequence[Item], entries: Mapping[str, Entry], root: str, now:
     told = [entries[item.path] for item in items]
     return {
         "key": [f"{item.kind} {item.path}" for item in items],
-        "name": [printable(one.name or name_of(item, root)) for one, item in zip(told, items, strict=True)],
+        "name": names_of(items, root, [one.name for one in told]),
         "kind": [kind_words(item.kind) for item in items],
         "status": [_status(one) for one in told],
         "size": [item.size_bytes for item in items],

@@ -27,7 +27,7 @@ from mswb.ui.panes.base import Pane
 from mswb.ui.panes.inventory import state as states
 from mswb.ui.panes.inventory.details import DetailsPart, details_text, log_folder
 from mswb.ui.panes.inventory.look import look
-from mswb.ui.panes.inventory.rows import HERE, folder_of, status_colour, status_text
+from mswb.ui.panes.inventory.rows import HERE, NAME_CELLS, folder_of, status_colour, status_text
 from mswb.ui.panes.inventory.state import Found, InventoryState
 from mswb.ui.panes.inventory.words import empty_text, title_text, word
 from mswb.ui.tasks import Ticket
@@ -56,7 +56,7 @@ class Shelf:
 def columns() -> tuple[Column, ...]:
     """The columns of the table; 80 columns hold the first five."""
     return (
-        Column("name", word("name"), width=22),
+        Column("name", word("name"), width=NAME_CELLS, cut="path"),
         Column("kind", word("kind"), width=17),
         Column("status", word("status"), width=19, style=status_colour, show=status_text, optional=True),
         Column("size", word("size"), "bytes", width=9),

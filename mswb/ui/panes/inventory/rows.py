@@ -10,10 +10,13 @@ from typing import Any
 from mswb.files.items import Item
 from mswb.files.safety import printable
 from mswb.ui.glyphs import glyph
+from mswb.ui.panes.inventory.names import distinct
 
 _WORST_FIRST = {"error": 0, "warning": 1, "note": 2, "": 3}
 _COLOURS = {"error": "error", "warning": "warning", "note": "text-muted"}
 HERE = "."
+NAME_CELLS = 22
+"""The width of the column of names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ def rows_of(items: Sequence[Item], root: str, now: float) -> Rows:
     ordered = tuple(sorted(items, key=order))
     arrays: dict[str, Sequence[Any]] = {
         "key": [f"{item.kind} {item.path}" for item in ordered],
-        "name": [printable(name_of(item, root)) for item in ordered],
+        "name": names_of(ordered, root),
         "kind": [kind_words(item.kind) for item in ordered],
         "status": [
             f"{severity_of(item.kind, item.status) or ''} {item.status}" if item.status else "" for item in ordered
@@ -60,6 +63,23 @@ def rows_of(items: Sequence[Item], root: str, now: float) -> Rows:
 NO_ROWS = Rows(
     arrays={key: [] for key in ("key", "name", "kind", "status", "size", "age", "files", "detail", "folder")}
 )
+
+
+def names_of(items: Sequence[Item], root: str, known: Sequence[str | None] = ()) -> list[str]:
+    """What entries are called in a table, each by another name.
+
+    Args:
+        known: names that entries have of their own, None for those that have none.
+    """
+
+    def path_of(item: Item, own: str | None) -> str:
+        if own:
+            return f"{os.path.basename(item.path)}/{own}"  # its folder is named by a key: that tells it apart
+        folder = folder_of(item, root)
+        return name_of(item, root) if folder == HERE else f"{folder}/{os.path.basename(item.path)}"
+
+    own = known or [None] * len(items)
+    return distinct([printable(path_of(item, one)) for item, one in zip(items, own, strict=True)], NAME_CELLS)
 
 
 def name_of(item: Item, root: str) -> str:

@@ -18,7 +18,7 @@ from mswb.ui.widgets.table.signs import place_of, sign_text, style_of
 from mswb.ui.widgets.table.units import NUMERIC, UNKNOWN, Kind, draw, is_missing
 
 Align = Literal["left", "right"]
-Cut = Literal["end", "start"]
+Cut = Literal["end", "start", "path"]
 Arrays = Mapping[str, Sequence[Any] | Any]
 """For each column key its values: a list, a numpy array, a :class:`Coded`, or any other sequence."""
 MANY = 50_000
@@ -38,7 +38,7 @@ class Column:
             not asked about None, ``show`` not about NaN.
         show: the text of a value where its kind does not say it.
         hide_below: hidden in terminals narrower than so many cells.
-        cut: which end of a text that does not fit is left out.
+        cut: which end of a text that does not fit is left out; ``path``: the start where there are folders in it.
         total: whether sums of it make sense (not of a rank, a step or a pid).
         optional: left out until one of its values says something.
     """

@@ -31,7 +31,7 @@ def _cut(text: str, width: int, cut: Cut) -> str:
     if width <= cell_len(sign):
         return sign[:width]
     room = width - cell_len(sign)
-    if cut == "end":
+    if cut == "end" or (cut == "path" and "/" not in text):
         return set_cell_size(text, room) + sign
     return sign + _tail(text, room)
 
