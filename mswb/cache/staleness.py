@@ -10,8 +10,10 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mswb.cache.entries import UNVERIFIED, Entry
+from mswb.cache.filecache.sources import fits, read_list
 from mswb.files.safety import printable
 from mswb.inside.cached.files import LIST, source_changes
 
@@ -19,6 +21,7 @@ MOST_FILES = 200_000
 """A list of a larger source is not compared for a mere listing; ``mswb cache verify`` does it."""
 _LINE_BYTES = 100
 _MAX_STATS = 1 << 20
+_MAX_MANIFEST = 64 << 20
 _NOTES = ("stale-code", "schema-changed", "version-mismatch")
 
 
@@ -40,6 +43,8 @@ def look(folder: str, most_files: int = MOST_FILES) -> Stale | None:
     except OSError:
         small = False
     found = source_changes(os.path.abspath(folder)) if small else None
+    if found and not _is_own_list(folder):
+        return Stale("corrupted", f"{LIST}: it is not the list that the manifest has the checksum of")
     if found:
         return Stale("stale-source", printable(str(found)), found.added, found.removed, found.changed)
     notes = _notes(folder)
@@ -55,11 +60,24 @@ def current(entry: Entry) -> Entry:
     return entry if found is None else replace(entry, status=found.status, detail=found.reason)
 
 
+def _is_own_list(folder: str) -> bool:
+    """Whether the list of the source is the one that the manifest has the checksum of."""
+    try:
+        source = _json(os.path.join(folder, "manifest.json"), _MAX_MANIFEST).get("source")
+        return not isinstance(source, dict) or fits(read_list(os.path.join(folder, LIST)), source)
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return True
+
+
+def _json(path: str, most: int) -> Any:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        return json.loads(file.read(most))
+
+
 def _notes(folder: str) -> Mapping[str, object]:
     try:
-        descriptor = os.open(os.path.join(folder, "stats.json"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            notes = json.loads(file.read(_MAX_STATS)).get("notes")
+        notes = _json(os.path.join(folder, "stats.json"), _MAX_STATS).get("notes")
     except (OSError, ValueError, AttributeError, RecursionError):
         return {}
     return notes if isinstance(notes, dict) else {}

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from mswb.cache.check import MAX_FAULTS, Checked, Fault, Options, Watch
-from mswb.cache.filecache.folders import LOCK, is_written
+from mswb.cache.filecache.folders import LOCK, full_words, fullness, is_written
+from mswb.cache.filecache.sources import source_faults
 from mswb.cache.filecache.walk import Fallback, Shard, open_shards, records
 from mswb.files.safety import printable
 from mswb.findings import load_catalogue
-from mswb.inside.cached.files import LIST, compare, list_files, parse
 from mswb.inside.store.columns import Column
 from mswb.inside.store.index import read_raw
 from mswb.inside.store.layout import InvalidCacheFile, ShardHeader, shard_path, shards_in
@@ -25,8 +25,6 @@ from mswb.inside.store.scan import Seen
 _RANK = {"error": 2, "warning": 1, "note": 0}
 _MANY_IDS = 1 << 26
 """Ids below this are told apart with a byte each; with larger ones all records count as different samples."""
-_NAMED = 20
-_MAX_LIST = 1 << 30
 SEALED_INDEX = re.compile(r"\d{4,9}\.idx$")
 
 
@@ -221,7 +219,7 @@ def _of_the_whole(
     yield from _counts(path, options, manifest, tally)
     if manifest is not None and os.path.basename(path.rstrip("/")) != manifest.key[:16]:
         yield Fault("renamed", f"its key begins with {printable(manifest.key[:16])}", file=path)
-    yield from _source(path)
+    yield from source_faults(path, manifest.source if manifest is not None else {})
     yield from _notes(path)
 
 
@@ -233,27 +231,6 @@ def _counts(path: str, options: Options, manifest: Manifest | None, tally: _Tall
     if wanted is not None and wanted != here and tally.records and not tally.unreadable:
         reason = f"{here} samples, where the source has {wanted}"
         yield Fault("count-mismatch", reason, file=path, values={"expected": wanted, "records": here})
-
-
-def _source(path: str) -> Iterator[Fault]:
-    """Whether the files that it was made from are still what they were; by size and time, or sha256 where it has it."""
-    where = os.path.join(path, LIST)
-    try:
-        descriptor = os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, encoding="ascii") as file:
-            old = parse(file.read(_MAX_LIST))
-    except OSError:
-        return
-    except (ValueError, RecursionError) as problem:
-        yield Fault("corrupted", f"{LIST} can't be read: {printable(str(problem), 200)}", 0, file=where)
-        return
-    strict = any(item.sha256 != "-" for entries in old.values() for item in entries.values())
-    changes = compare(old, list_files(old, strict, [os.path.dirname(os.path.dirname(path))]))
-    if changes:
-        named = {"added": changes.added, "removed": changes.removed, "changed": changes.changed}
-        counts = {f"{name}_files": len(paths) for name, paths in named.items()}
-        first = {name: [printable(one) for one in paths[:_NAMED]] for name, paths in named.items()}
-        yield Fault("stale-source", printable(str(changes)), file=path, values={**first, **counts})
 
 
 def _notes(path: str) -> Iterator[Fault]:
@@ -283,7 +260,9 @@ def _detail(tally: _Tally, manifest: Manifest | None) -> str:
         parts.append(f"{tally.lost} damaged or lost")
     if manifest is not None and manifest.num_samples is not None and manifest.num_samples != tally.intact:
         parts.append(f"the source has {manifest.num_samples}")
-    return ", ".join(parts)
+    if manifest is not None:
+        parts.append(full_words(tally.intact, fullness(manifest.source, manifest.key_parts)))
+    return ", ".join(filter(None, parts))
 
 
 def column_text(column: Column) -> str:
@@ -301,4 +280,5 @@ def _more(tally: _Tally, manifest: Manifest | None) -> dict[str, Any]:
         more["schema"] = [column_text(one) for one in header.columns]
     if manifest is not None:
         more["num_samples"] = manifest.num_samples
+        more.update(fullness(manifest.source, manifest.key_parts))
     return more
