@@ -83,7 +83,7 @@ def from_item(item: Item) -> Entry:
         disk_bytes=item.disk_bytes,
         modified=item.modified,
         records=seen.records if seen else None,
-        detail=item.detail,
+        detail=f"{item.detail}, {seen.detail}" if seen and seen.detail else item.detail,
         more=seen.more if seen else {},
     )
 

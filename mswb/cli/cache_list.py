@@ -32,6 +32,7 @@ _MOMENTS = frozenset({"modified", "created", "last_used", "time", "begun", "ende
 WORDS: dict[str, dict[str, str]] = {
     "en": {
         "records": "records",
+        "full": "full at {limit}: {records} of {total} in its source",
         "nothing": "no cache and no data file in {places}",
         "nobody": "nothing of that name or size in {places}",
         "more": "… and {count} more: --all shows them",
@@ -49,6 +50,7 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "zh": {
         "records": "记录",
+        "full": "已达上限 {limit}：来源 {total} 条中的 {records} 条",
         "nothing": "{places} 中没有缓存或数据文件",
         "nobody": "{places} 中没有符合该名称或大小的内容",
         "more": "… 另有 {count} 项：--all 全部显示",
@@ -207,6 +209,10 @@ def _parts(entry: Entry) -> Iterable[str]:
     yield f"size: {_size(entry.size_bytes)}"
     if entry.records is not None:
         yield f"{WORDS[language()]['records']}: {entry.records}"
+    limit = entry.more.get("full_at_bytes")
+    if limit is not None:
+        counts = {"records": entry.records, "total": entry.more.get("source_samples", "?")}
+        yield WORDS[language()]["full"].format(limit=human_bytes(limit), **counts)
 
 
 def _size(count: int) -> str:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mswb.cache.filecache.folders import STATS, glance, name_of
+from mswb.cache.filecache.folders import STATS, fullness, glance, name_of
 from mswb.cache.filecache.verified import recall
 from mswb.cache.filecache.verify import column_text, open_manifest
 from mswb.files.safety import printable
@@ -65,6 +65,7 @@ def _of_manifest(manifest: Manifest | None) -> dict[str, Any]:
         return {}
     return {
         "source_samples": manifest.num_samples,
+        **fullness(manifest.source, manifest.key_parts),
         "created": manifest.created or None,
         "versions": {printable(str(name), 60): printable(str(text), 60) for name, text in manifest.versions.items()},
         "writers": [_plain(one) for one in manifest.writers[-_SHOWN:]],

@@ -73,10 +73,11 @@ def _begins_right(path: str, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """What a list says of a cache: ``records`` as its indexes count them, and keys for a report."""
+    """What a list says of a cache: ``records`` as its indexes count them, keys for a report, ``detail`` for people."""
 
     records: int | None
     more: Mapping[str, Any]
+    detail: str = ""
 
 
 def glance(path: str) -> Glance:
@@ -93,7 +94,28 @@ def glance(path: str) -> Glance:
     for name, source in (("num_samples", manifest), ("created", manifest), ("last_used", stats)):
         value = source.get(name)
         more[name] = value if isinstance(value, (int, float)) else None
-    return Glance(_rows(path), more)
+    records = _rows(path)
+    more.update(fullness(manifest.get("source"), manifest.get("key_parts")))
+    return Glance(records, more, full_words(records, more))
+
+
+def fullness(source: Any, key_parts: Any) -> dict[str, int]:
+    """``full_at_bytes`` (the limit that was reached) and ``source_samples`` of a cache that does not hold all of its
+    source, by ``source`` and ``key_parts`` of its manifest; empty for every other."""
+    limit = source.get("full_at") if isinstance(source, Mapping) else None
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        return {}
+    total = key_parts.get("count") if isinstance(key_parts, Mapping) else None
+    return {"full_at_bytes": limit, **({"source_samples": total} if isinstance(total, int) else {})}
+
+
+def full_words(records: int | None, known: Mapping[str, Any]) -> str:
+    """That a cache is full, in a few words; empty where :func:`fullness` knew nothing of it."""
+    if "full_at_bytes" not in known:
+        return ""
+    total = known.get("source_samples")
+    share = "" if records is None or total is None else f": {records} of {total} samples of its source"
+    return f"full at its limit of {known['full_at_bytes'] / (1 << 20):.4g} MiB{share}"
 
 
 def _rows(path: str) -> int | None:

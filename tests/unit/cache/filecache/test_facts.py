@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from mswb.cache import filecache
 from mswb.cache.check import Options, Watch
 from mswb.cache.entries import from_item
 from mswb.cache.filecache.facts import summary
-from mswb.cache.filecache.folders import sniff_folder
+from mswb.cache.filecache.folders import full_words, fullness, sniff_folder
+from mswb.cli.app import run
 from mswb.flows.caches import at_file, collect
 from mswb.inside.cached import lease
+from mswb.inside.store.manifest import read_manifest, write_manifest
 from tests.unit.inside.store.common import KEY, make
 
 TIMES = {"mean": 12.5, "p50": 11.0, "p95": 20.0, "p99": 30.0, "max": 31.0, "count": 90}
@@ -146,3 +149,25 @@ def test_entries_of_other_kinds_have_no_name(tmp_path: Path) -> None:
     from mswb.files.items import Item
 
     assert from_item(Item("tfrecord", str(tmp_path / "x"), 1, 1, 0.0, "")).name is None
+
+
+def test_a_full_cache_says_so_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make(tmp_path, 20)
+    manifest = read_manifest(folder)
+    full = {"source": {"full_at": 4 << 20}, "key_parts": {"count": 300}, "num_samples": None}
+    write_manifest(folder, replace(manifest, **full))
+    words = "full at its limit of 4 MiB: 20 of 300 samples of its source"
+    (entry,), _ = collect([str(tmp_path)])
+    assert entry.detail.endswith(words) and entry.more["full_at_bytes"] == 4 << 20
+    found = filecache.check(folder, Options(), Watch())
+    assert found.status == "ok" and found.detail.endswith(words) and found.more["source_samples"] == 300
+    facts = filecache.info(folder)
+    assert (facts["source_samples"], facts["full_at_bytes"]) == (300, 4 << 20)
+    assert run(["cache", "list", "--path", str(tmp_path)]) == 0
+    assert "full at 4.0 MiB: 20 of 300 in its source" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("source", [None, [], {"full_at": None}, {"full_at": True}, {"full_at": "4"}])
+def test_one_that_is_not_full_says_nothing(source: object) -> None:
+    assert fullness(source, {"count": 3}) == {} and full_words(3, fullness(source, None)) == ""
+    assert full_words(None, fullness({"full_at": 1 << 20}, [])) == "full at its limit of 1 MiB"
