@@ -14,6 +14,7 @@ from mswb.cache.trash import store as trashes
 from mswb.cache.trash.store import TrashItem
 from mswb.cli import output
 from mswb.cli.plans import carry_out, report_plan, show_plan, sized
+from mswb.cli.sizes import Amount
 from mswb.findings import language, stop
 from mswb.plan import Outcome, Plan, apply
 
@@ -40,7 +41,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the plan, change n
 @click.command()
 @click.option("--path", metavar="DIR", help="Only caches in this folder; or this very file or folder, whatever it is.")
 @click.option("--dataset", metavar="NAME", help="Only the file cache of exactly this name.")
-@click.option("--size", metavar="MIB", type=click.FloatRange(min=0), help="Only what is larger than this many MiB.")
+@click.option("--size", metavar="MIB", type=Amount(), help="Only what is larger than this many MiB.")
 @click.option("--all", "everything", is_flag=True, help="All caches in the file-cache root, whole ones too.")
 @click.option("--system", is_flag=True, help="Also places outside: the package's cache, dead servers, shared memory.")
 @click.option("--force", is_flag=True, help="Do not ask. What is in use stays all the same.")
@@ -67,7 +68,7 @@ def clean(
     from mswb.cache.clean import Selection
     from mswb.cache.locate import cache_root
     from mswb.cli.cache_verify import progress
-    from mswb.flows.cache_clean import prepare
+    from mswb.flows.cache_clean import prepare, tidy
 
     words = WORDS[language()]
     wanted = Selection(path, dataset, size, everything, system)
@@ -76,7 +77,10 @@ def clean(
     if form == "text":
         state = wanted.by_state and not system
         show_plan(ready.plan, words["state"].format(root=cache_root(os.environ)) if state else words["clean"])
-    if dry_run or not ready.plan.actions:
+    if dry_run:
+        return report_plan(ready.plan, None, form)
+    if not ready.plan.actions:
+        tidy()
         return report_plan(ready.plan, None, form)
     why = " ".join(["mswb", "cache", "clean", *_selectors(path, dataset, size, everything, system)])
     return carry_out(ready.plan, force, form, lambda plan: ready.apply(why))
@@ -122,6 +126,9 @@ def trash(ctx: click.Context) -> int | None:
 @output.format_option
 def trash_list(form: str) -> int:
     """What is in the trash, the newest first."""
+    from mswb.flows.cache_clean import tidy
+
+    tidy()
     found = trashes.items()
     if form == "json":
         output.emit("cache_trash", [], items=[{**asdict(item), "path": item.path} for item in found])
@@ -132,7 +139,7 @@ def trash_list(form: str) -> int:
 
 @trash.command("empty")
 @click.argument("names", metavar="[ID]...", nargs=-1)
-@click.option("--older-than", metavar="DAYS", type=click.FloatRange(min=0), help="Only what has been there so long.")
+@click.option("--older-than", metavar="DAYS", type=Amount(), help="Only what has been there so long.")
 @click.option("--force", is_flag=True, help="Do not ask.")
 @_dry_run
 @output.format_option

@@ -15,7 +15,7 @@ from mswb.cache.entries import Entry, to_row
 from mswb.cache.sniff import KINDS
 from mswb.cli import output
 from mswb.cli.plans import sized
-from mswb.cli.sizes import human_bytes
+from mswb.cli.sizes import Amount, human_bytes
 from mswb.findings import Finding, language
 from mswb.flows.caches import Total
 
@@ -86,7 +86,7 @@ _dataset = click.option("--dataset", metavar="NAME", help="Only the file cache o
 @click.command("list")
 @_path
 @_dataset
-@click.option("--size", metavar="MIB", type=click.FloatRange(min=0), help="Only what is larger than this many MiB.")
+@click.option("--size", metavar="MIB", type=Amount(), help="Only what is larger than this many MiB.")
 @click.option("--all", "everything", is_flag=True, help=f"Every entry; without it text shows {MOST} at most.")
 @click.option("--system", is_flag=True, help="Also places outside: home, /tmp, the package's cache, dead servers.")
 @output.format_option

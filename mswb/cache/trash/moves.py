@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from mswb.cache.trash import journal
 from mswb.cache.trash.intake import Refused, is_still, take
 from mswb.cache.trash.journal import new_operation
-from mswb.cache.trash.store import DATA, DAY_S, DOOMED, NAME, RECORD, TrashItem, items, read
+from mswb.cache.trash.store import DATA, DOOMED, NAME, RECORD, TrashItem, items, read
 from mswb.files.moves import delete, folder_at, identity_at, make_folders, movable, real_place, rename_new
 from mswb.files.tree import held
 from mswb.plan import Action, Doer, Plan, path_identity
@@ -37,6 +37,8 @@ __all__ = [
     "trash_action",
 ]
 
+_ENTERING_S = 300.0
+"""Seconds after which a record without its thing is of a move that was killed; a rename takes milliseconds."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -156,13 +158,20 @@ def sweep(trash: str, cancelled: Callable[[], bool] = lambda: False) -> None:
     now = time.time()
     for name in os.listdir(trash):
         folder = os.path.join(trash, name)
-        abandoned = not os.path.lexists(os.path.join(folder, DATA)) and os.lstat(folder).st_mtime < now - DAY_S
-        if name.endswith(DOOMED) or abandoned:
+        if name.endswith(DOOMED) or _is_abandoned(folder, now):
             _erase(folder, cancelled)
     try:
         os.rmdir(trash)
     except OSError:
         pass
+
+
+def _is_abandoned(folder: str, now: float) -> bool:
+    """Whether a move ended between its record and its rename: the thing itself is where it was."""
+    try:
+        return set(os.listdir(folder)) <= {RECORD} and os.lstat(folder).st_mtime < now - _ENTERING_S
+    except OSError:
+        return False
 
 
 def trash_action(

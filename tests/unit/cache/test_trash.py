@@ -212,6 +212,22 @@ def test_an_interrupted_emptying_is_finished_by_the_next(work: Path) -> None:
     assert os.listdir(work) == []
 
 
+def test_what_a_killed_move_left_goes_after_some_minutes_and_nothing_else(work: Path) -> None:
+    (work / "a").write_text("x")
+    item = trash.move(work / "a")
+    place = Path(item.root, item.trash)
+    for name in ("killed", "young", "foreign"):
+        (place / name).mkdir()
+        (place / name / trashes.RECORD).write_text("{}")
+    (place / "foreign" / "diary").write_text("mine")
+    (place / "bare").mkdir()
+    for name in ("killed", "foreign", "bare", item.id):
+        os.utime(place / name, (1, 1))
+    trash.sweep(str(place))
+    assert sorted(os.listdir(place)) == sorted(["foreign", "young", item.id])
+    assert trashes.items() == [item]
+
+
 def test_one_operation_comes_back_with_one_undo(work: Path) -> None:
     for name in "abc":
         (work / name).write_text(name)

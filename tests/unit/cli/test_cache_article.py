@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,6 +116,25 @@ def test_clean_path_takes_the_caches_there_and_no_data(root: Path, project: Path
     assert (project / "cache" / ".mswb-trash").is_dir() and (project / "dataset" / "train" / "img_001.jpg").exists()
 
 
+@pytest.mark.parametrize("amount", ["nan", "inf", "-inf", "-1", "1e999", "NaN"])
+@pytest.mark.parametrize("command", ["clean --force --size", "list --size", "trash empty --force --older-than"])
+def test_an_amount_that_is_none_is_refused(root: Path, capsys: Output, command: str, amount: str) -> None:
+    folder = make(root, "imagenet_train")
+    assert run(["cache", *command.split(), amount]) == 2
+    assert folder.is_dir() and amount in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["trash", "trash list", "trash list --format json", "clean"])
+def test_what_a_killed_clean_left_in_the_trash_is_swept(root: Path, command: str) -> None:
+    left = root / ".mswb-trash" / "20261130T213700-abcdef"
+    left.mkdir(parents=True)
+    (root / ".mswb-trash").chmod(0o700)
+    (left / "item.json").write_text("{}")
+    os.utime(left, (1, 1))
+    assert run(["cache", *command.split()]) == 0
+    assert not (root / ".mswb-trash").exists()
+
+
 def test_clean_dataset_takes_exactly_this_name(root: Path, project: Path) -> None:
     a, b, c = make(root, "model_a_train"), make(root, "model_b_train"), make(root, "model_a_train2")
     far = make(project / "cache", "model_a_train")
@@ -157,7 +177,7 @@ def test_clean_all_takes_the_root_and_undo_brings_it_back(root: Path, project: P
 def test_size_is_in_mib_and_strictly_larger(root: Path, mib: str, is_taken: bool) -> None:
     folder = make(root, "padded")
     held = sum(path.stat().st_size for path in folder.iterdir())
-    with open(folder / "padding", "wb") as file:
+    with open(folder / "0001.shard.part", "wb") as file:
         file.truncate(MIB - held)
     assert run(["cache", "clean", "--size", mib, "--force"]) == 0
     assert folder.exists() is not is_taken
