@@ -281,5 +281,4 @@ def _more(tally: _Tally, manifest: Manifest | None) -> dict[str, Any]:
     if manifest is not None:
         more["num_samples"] = manifest.num_samples
         more.update(fullness(manifest.source, manifest.key_parts))
-        more.update(fullness(manifest.source, manifest.key_parts))
     return more
