@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, cast
 
-from mswb.findings import Finding, Severity, Where, make
+from mswb.findings import Finding, Language, Severity, Where, language, make
 
 MAX_FAULTS = 200
 """Faults of one entry that are told one by one; the others are counted."""
@@ -24,6 +24,18 @@ CHECKERS: Mapping[str, str] = {
     "file-cache": "mswb.cache.filecache:check",
 }
 """``module:function`` for each kind of :data:`mswb.cache.sniff.KINDS` that can be verified."""
+_SAVED: Mapping[Language, str] = {
+    "en": "mswb cache repair {path}: saves the whole records into a new file",
+    "zh": "mswb cache repair {path}：将完好的记录存入新文件",
+}
+_REPAIRED: Mapping[Language, str] = {
+    "en": "mswb cache repair {path}: keeps what is whole",
+    "zh": "mswb cache repair {path}：保留完好部分",
+}
+_CUT: Mapping[str, Mapping[Language, str]] = {
+    "TFRecord": _SAVED, "MindRecord": _SAVED, "MindRecord index": _REPAIRED, "File cache": _REPAIRED,
+}  # fmt: skip
+"""Advice on what is cut off, by kind: the catalogue's words on ``truncated`` are for models too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +133,12 @@ def _finding(path: str, what: str, fault: Fault) -> Finding:
     values = {"what": what, "reason": fault.reason, "path": fault.file or path, **fault.values}
     values.update({name: value for name, value in known.items() if value is not None})
     where = Where(file=fault.file or path, offset=fault.offset)
-    return make(fault.code, where=where, severity=fault.severity, values=values, evidence=fault.reason)
+    advice = [_CUT[what][language()].format(path=path)] if fault.code == "truncated" and what in _CUT else []
+    return make(
+        fault.code,
+        where=where,
+        severity=fault.severity,
+        values=values,
+        evidence=fault.reason,
+        extra_advice=advice,
+    )

@@ -266,3 +266,11 @@ def test_why_nothing_is_repaired(home: Path, capsys: pytest.CaptureFixture[str])
         Path("work/flip_data.tfrecord.repaired").touch()
         assert run(["cache", "repair", str(path)]) == code
         assert said in capsys.readouterr().out.replace("\n    ", " ")
+
+
+def test_what_is_cut_off_is_told_that_it_can_be_repaired(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (sample(home, "trunc_in_data.tfrecord"), mindrecord(home, cut=50036) / "good.mindrecord"):
+        found = report(capsys, "verify", path, code=1)
+        (cut,) = (one for one in found["findings"] if one["code"] == "truncated")
+        assert cut["advice"][0] == f"mswb cache repair {path}: saves the whole records into a new file"
+        assert len(cut["advice"]) == 2
