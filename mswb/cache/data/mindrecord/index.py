@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -151,12 +152,60 @@ class Index:
         return found
 
 
+_SIDES = ("-journal", "-wal", "-shm")
+"""What the names of SQLite's own files beside a database end in."""
+_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+"""How a rollback journal begins, unless its transaction has ended [SQLite's file format, section 3]."""
+
+
+def sides(path: str) -> list[str]:
+    """SQLite's own files that lie beside an index."""
+    return [path + ending for ending in _SIDES if os.path.lexists(path + ending)]
+
+
+def unfinished(path: str) -> tuple[str, str] | None:
+    """The file beside an index that changes it when it is opened to be written, and in words what it is.
+
+    MindSpore opens it so: it then fails, or reads other rows than the file itself has. Nothing but a regular file is
+    opened here.
+    """
+    for ending in _SIDES[:2]:
+        side = path + ending
+        try:
+            state = os.lstat(side)
+        except OSError:
+            continue
+        what = f"{os.path.basename(side)} ({state.st_size} bytes)"
+        if not stat.S_ISREG(state.st_mode):
+            return side, f"{os.path.basename(side)} is no file, and SQLite opens it with the index"
+        if ending == "-wal" and state.st_size:
+            return side, f"{what} holds changes of the index that were never written into it"
+        if ending == "-journal" and _begins(side) == _JOURNAL:
+            return side, f"{what} is of a change that was broken off: SQLite takes it back when the index is opened"
+    return None
+
+
+def _begins(path: str) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, 8)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
 def _look(path: str) -> None:
     """What can be said before SQLite reads it.
 
     Raises:
         BadIndex: it is empty, no SQLite file, or cut.
     """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise BadIndex("index-damaged", "it is no regular file")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.read(100)

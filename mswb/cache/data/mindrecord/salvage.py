@@ -13,10 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-
 from mswb.cache.check import Checked, Watch
-from mswb.cache.data.mindrecord import index as indexes
-from mswb.cache.data.mindrecord import reading, uncommitted
 from mswb.cache.data.mindrecord.blobs import indexed_places, raw_decoder
 from mswb.cache.data.mindrecord.chosen import Chosen
 from mswb.cache.data.mindrecord.header import Broken, Header, encode, groups, read_header, read_unmeasured, text_of
@@ -26,10 +23,13 @@ from mswb.cache.data.mindrecord.walk import rows_of
 from mswb.cache.data.mindrecord.writer import DataWriter, beside, write_index
 from mswb.cache.repair import Repair
 from mswb.cache.trash import journal
-from mswb.cache.trash.moves import Refused, new_operation, put_in_place
+from mswb.cache.trash.moves import Refused, move, new_operation, put_in_place
 from mswb.files.moves import folder_at, real_place, rename_new
 from mswb.files.safety import printable
 from mswb.plan import Action, Plan, path_identity
+
+from mswb.cache.data.mindrecord import index as indexes
+from mswb.cache.data.mindrecord import reading, uncommitted
 
 ENDING = ".repaired"
 """What the name of a file of saved rows ends in, where no other is asked for."""
@@ -92,7 +92,9 @@ def rebuild_index(data: str, target: str) -> None:
         name = header.shard_addresses[header.shard_id] if header.shard_addresses else os.path.basename(data)
         with beside(target) as temporary:
             write_index(temporary, name, header, _places(reader, header))
-            _publish(temporary, target, data, "the index is made again")
+            why, operation = "the index is made again", new_operation()
+            _clear_sides(target, why, operation)
+            _publish(temporary, target, data, why, operation)
 
 
 def _nothing(path: str, reason: str) -> Repair:
@@ -159,6 +161,7 @@ def _rename_inside(data: str, header: Header) -> None:
         with reading.opened(temporary) as reader, beside(data + ".db") as index:
             write_index(index, os.path.basename(data), header, _places(reader, header))
             operation = new_operation()
+            _clear_sides(data + ".db", "its new name is written into it", operation)
             _publish(temporary, data, data, "its new name is written into it", operation)
             _publish(index, data + ".db", data, "its new name is written into it", operation)
 
@@ -223,7 +226,8 @@ def _plan_uncommitted(data: str, begin: int, out: str | None) -> Repair:
 def _if_free(data: str, target: str, repair: Repair) -> Repair:
     if not _is_text(target):
         return _nothing(data, _NO_TEXT)
-    taken = next((name for name in (target, target + ".db") if os.path.lexists(name)), None)
+    places = (target, target + ".db", *indexes.sides(target + ".db"))
+    taken = next((name for name in places if os.path.lexists(name)), None)
     if taken is None:
         return repair
     return replace(_nothing(data, f"{taken} is there already: move it away, or name another"), taken=taken)
@@ -245,6 +249,12 @@ def _save(data: str, target: str, header: Header, rows: Iterator[tuple[bytes, by
         for new, place in ((temporary, target), (index, target + ".db")):
             os.chmod(new, mode)
             _rename_to_free(new, place)
+
+
+def _clear_sides(index: str, why: str, operation: str) -> None:
+    """Move SQLite's own files beside an index to the trash, before it is replaced: they would change the new one."""
+    for side in indexes.sides(index):
+        move(side, why=why, operation=operation)
 
 
 def _publish(new: str, target: str, like: str, why: str, operation: str | None = None) -> None:

@@ -9,18 +9,19 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from mswb.cache import baseline
 from mswb.cache.check import MAX_FAULTS, Checked, Fault, Options, Watch
-from mswb.cache.data.mindrecord import index as indexes
-from mswb.cache.data.mindrecord import reading
 from mswb.cache.data.mindrecord.header import Broken, Header, read_header
-from mswb.cache.data.mindrecord.index import BadIndex, Index
 from mswb.cache.data.mindrecord.layout import true_layout
 from mswb.cache.data.mindrecord.reading import Reader
 from mswb.cache.data.mindrecord.rowcheck import Tally, check_rows
 from mswb.cache.data.mindrecord.sniff import UNREADABLE
 from mswb.cache.data.mindrecord.uncommitted import survey
 from mswb.files.safety import printable
+
+from mswb.cache import baseline
+from mswb.cache.data.mindrecord import index as indexes
+from mswb.cache.data.mindrecord import reading
+from mswb.cache.data.mindrecord.index import BadIndex, Index
 
 _CODES = {"encrypted": "mindrecord-encrypted"}
 """Finding codes of a status whose own words are for another kind of file."""
@@ -132,6 +133,11 @@ def _names(path: str, header: Header) -> list[Fault]:
 
 def _with_index(path: str, reader: Reader, header: Header, options: Options, watch: Watch) -> tuple[Tally, list[Fault]]:
     """Check the rows with the index where it is one, else without; with what is wrong with the index."""
+    open_change = indexes.unfinished(path + ".db")
+    if open_change is not None:
+        side, reason = open_change
+        fault = Fault("index-damaged", printable(reason, 300), offset=0, file=side, values={"path": path})
+        return check_rows(reader, header, None, options.deep, watch), [fault]
     try:
         with indexes.opened(path + ".db", watch.cancelled) as index:
             renamed = _index_names(path, header, index)

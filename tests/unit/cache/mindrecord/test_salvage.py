@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-from mswb.cache.data.mindrecord import reading
 from mswb.cache.data.mindrecord.chosen import Chosen
 from mswb.cache.data.mindrecord.header import read_header
-from mswb.cache.data.mindrecord.salvage import plan
 from mswb.cache.repair import Repair
 from mswb.plan import Outcome, apply
 from tests.unit.cache.mindrecord.files import DAMAGES, HEADLESS, edit_header, flip, good, look, real
+
+from mswb.cache.data.mindrecord import index as indexes
+from mswb.cache.data.mindrecord import reading
+from mswb.cache.data.mindrecord.salvage import plan
 
 INDEX = [name for name, row in DAMAGES.items() if row[1].startswith("index-")]
 SAVED = {
@@ -213,3 +218,60 @@ def test_several_shards_saved_as_one(tmp_path: Path) -> None:
     assert any("stands alone" in warning for warning in repair.plan.warnings)
     apply(repair.plan, repair.kinds)
     assert look(Path(f"{path}.repaired")).status == "ok"
+
+
+def hot_journal(path: Path) -> Path:
+    """Break off a change of an index as a crash would, and leave its journal."""
+    index = Path(f"{path}.db")
+    with closing(sqlite3.connect(index, isolation_level=None)) as connection:
+        connection.execute("PRAGMA cache_size = 1")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE INDEXES SET ROW_ID = ROW_ID + 1000")
+        connection.execute("PRAGMA cache_spill = 1")
+        kept = Path(f"{index}-journal").read_bytes()
+        connection.execute("ROLLBACK")
+    side = Path(f"{index}-journal")
+    side.write_bytes(indexes._JOURNAL + kept[8:])
+    return side
+
+
+def open_wal(path: Path) -> Path:
+    """Leave changes of an index in its log."""
+    index = Path(f"{path}.db")
+    with closing(sqlite3.connect(index, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("UPDATE SHARD_NAME SET NAME = 'x'")
+        kept = Path(f"{index}-wal").read_bytes()
+        connection.execute("UPDATE SHARD_NAME SET NAME = ?", (path.name,))
+    side = Path(f"{index}-wal")
+    side.write_bytes(kept)
+    return side
+
+
+def fifo(path: Path) -> Path:
+    side = Path(f"{path}.db-wal")
+    os.mkfifo(side)
+    return side
+
+
+@pytest.mark.parametrize("leave", [hot_journal, open_wal, fifo])
+def test_a_change_of_the_index_that_was_never_ended(tmp_path: Path, leave: Callable[[Path], Path]) -> None:
+    path = good(tmp_path / "data")
+    side = leave(path)
+    found = look(path)
+    assert (found.status, found.intact_records) == ("index-damaged", 60)
+    assert found.faults[0].file == str(side) and side.name in found.faults[0].reason
+    if leave is fifo:
+        return  # what is no file goes to no trash
+    kept = side.read_bytes()
+    (outcome,) = mended(path)
+    assert outcome.done, outcome.reason
+    assert not side.exists() and look(path).status == "ok"
+    assert kept in [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+
+
+@pytest.mark.parametrize("name", ["-journal", "-wal"])
+def test_files_beside_an_index_that_change_nothing(tmp_path: Path, name: str) -> None:
+    path = good(tmp_path)
+    Path(f"{path}.db{name}").write_bytes(b"" if name == "-wal" else bytes(512))
+    assert look(path).status == "ok"
