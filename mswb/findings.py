@@ -7,6 +7,8 @@ The words live in ``mswb/catalogue/*.toml``, once for each code and in English a
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -158,7 +160,7 @@ def make(
     entry = load_catalogue()[code]
     words = entry.words(lang or language())
     known = dict(values or {})
-    advice = tuple(extra_advice) + tuple(_fill(text, known) for text in words.advice)
+    advice = tuple(extra_advice) + tuple(fill_commands(text, known) for text in words.advice)
     return Finding(
         code=code,
         severity=severity or entry.severity,
@@ -190,6 +192,27 @@ class _Blank(dict[str, Any]):
 
 def _fill(text: str, values: Mapping[str, Any]) -> str:
     return text.format_map(_Blank(values)) if "{" in text else text
+
+
+_COMMAND = re.compile(r"(?<![\w/~.-])(?:mswb|ssh|chmod|kill|python -m pip) [a-z0-9{-][^:;,()：；，。（）]*")
+"""A command in an advice, up to the words that say what it does."""
+_ARGUMENT = re.compile(r"(?<=[ =])\{(\w+)\}")
+
+
+def fill_commands(text: str, values: Mapping[str, Any]) -> str:
+    """A text with ``values`` filled in; arguments of a command are quoted, since people copy it to a shell."""
+    parts, at = [], 0
+    for command in _COMMAND.finditer(text):
+        quoted = {name: argument(values[name]) for name in _ARGUMENT.findall(command[0]) if name in values}
+        parts += [_fill(text[at : command.start()], values), _fill(command[0], {**values, **quoted})]
+        at = command.end()
+    return "".join([*parts, _fill(text[at:], values)])
+
+
+def argument(value: Any) -> str:
+    """A value as one argument of a command for a shell; a relative path that looks like an option is no option."""
+    text = str(value)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def _words(raw: Mapping[str, Any]) -> Words:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, cast
 
-from mswb.findings import Finding, Language, Severity, Where, language, make
+from mswb.findings import Finding, Language, Severity, Where, fill_commands, language, make
 
 MAX_FAULTS = 200
 """Faults of one entry that are told one by one; the others are counted."""
@@ -133,7 +133,9 @@ def _finding(path: str, what: str, fault: Fault) -> Finding:
     values = {"what": what, "reason": fault.reason, "path": fault.file or path, **fault.values}
     values.update({name: value for name, value in known.items() if value is not None})
     where = Where(file=fault.file or path, offset=fault.offset)
-    advice = [_CUT[what][language()].format(path=path)] if fault.code == "truncated" and what in _CUT else []
+    advice = (
+        [fill_commands(_CUT[what][language()], {"path": path})] if fault.code == "truncated" and what in _CUT else []
+    )
     return make(
         fault.code,
         where=where,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import string
 from pathlib import Path
 
 import pytest
 
-from mswb.findings import SEVERITIES, MswbError, Where, language, load_catalogue, make, stop
+from mswb.findings import SEVERITIES, Language, MswbError, Where, fill_commands, language, load_catalogue, make, stop
 
 # Codes that other programs rely on (the report contract).
 LAUNCH_CODES = (
@@ -49,6 +51,38 @@ def test_make_fills_values_and_keeps_unknown_ones_readable() -> None:
 
 def test_braces_of_a_value_are_text() -> None:
     assert make("path-missing", values={"path": "{0.__class__}"}, lang="en").title.endswith("{0.__class__}")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_value_in_a_command_is_quoted_and_one_in_words_is_not(lang: Language) -> None:
+    path = "/a b/x;id.tfrecord"
+    found = make("corrupted", values={"what": "TFRecord", "reason": "r", "path": path}, lang=lang)
+    assert found.advice[0].startswith("mswb cache repair '/a b/x;id.tfrecord'")
+    assert make("path-missing", values={"path": path}, lang=lang).title.endswith(path)
+    for value in ("$(id)", "`id`", "a\nb", "it's", "{pid}", "a&&b", "x: y", "日记 1"):
+        words = fill_commands("look at {path}; mswb cache clean --path {path}: takes {path}", {"path": value})
+        assert words == f"look at {value}; mswb cache clean --path {shlex.quote(value)}: takes {value}"
+    assert shlex.split(fill_commands("chmod 644 {path}", {"path": "-R /"})) == ["chmod", "644", "./-R /"]
+    assert fill_commands("mswb explain without a word lists all{nearest}", {"nearest": " (near: a)"}).endswith(
+        "all (near: a)"
+    )
+    assert fill_commands("mswb run --env {name}=VALUE, mswb ui {path}", {"name": "A B"}) == (
+        "mswb run --env 'A B'=VALUE, mswb ui ?"
+    )
+
+
+def test_every_path_in_a_command_of_the_catalogue_is_quoted() -> None:
+    evil = "/a b/$(id);x"
+    for code, entry in load_catalogue().items():
+        for words in (entry.en, entry.zh):
+            for text in words.advice:
+                names = sorted(fields(text) & {"path", "file", "folder", "name", "module"})
+                commands = [
+                    part for part in re.split("[:：;；]", text) if re.match(r".*\b(mswb|chmod|pip) [a-z0-9]", part)
+                ]
+                asked = [name for part in commands for name in names if re.search(rf" {{{name}}}", part)]
+                filled = fill_commands(text, dict.fromkeys(names, evil))
+                assert filled.count(shlex.quote(evil)) >= len(asked), code
 
 
 def test_an_error_is_one_line_with_the_place_and_the_first_advice() -> None:

@@ -25,7 +25,7 @@ from mswb.cache.trash import journal
 from mswb.cache.trash.moves import Refused, put_in_place
 from mswb.files.moves import real_place
 from mswb.files.safety import printable
-from mswb.findings import language
+from mswb.findings import fill_commands, language
 from mswb.inside.cached.lease import LeaseHeld, locks_work, take
 from mswb.inside.store.layout import (
     RECORD_HEADER,
@@ -87,7 +87,7 @@ def plan_repair(path: str, checked: Checked, out: str | None) -> Repair:
     if refusal:
         codes = ", ".join(sorted({fault.code for fault in checked.faults}))
         taken = out if refusal == "taken" and out is not None else ""
-        return Repair(Plan((), (words[refusal].format(codes=codes, **values),)), taken=taken)
+        return Repair(Plan((), (fill_commands(words[refusal], {"codes": codes, **values}),)), taken=taken)
     kept, all_ = checked.intact_records or 0, checked.records or 0
     detail = words["keeps"].format(kept=kept, all=all_)
     if kept != all_:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import time
 from collections import deque
 from dataclasses import replace
@@ -131,7 +132,7 @@ class Opening:
         if self.wishes.strict and "count-mismatch" in statuses and not statuses & {"stale-code", "schema-changed"}:
             raise IndexError(
                 f"cache {self.wishes.name!r}: {old['count']} samples in it, {self.parts['count']} in its source now "
-                f"({told}); mswb cache clean --dataset {self.wishes.name}"
+                f"({told}); mswb cache clean --dataset {shlex.quote(self.wishes.name)}"
             )
         say(f"{self.wishes.name}: made again, since {told} (the old one is {folder})")
         self._mark(folder, {change.status: change.reason for change in found if change.status in _OUTDATED})
