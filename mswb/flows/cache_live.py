@@ -147,6 +147,8 @@ def _stays(item: Item, again: set[str]) -> bool:
     """Whether an entry is kept as it is: a whole folder is watched itself, so a change beside it says nothing of it."""
     if item.path in again:
         return False
+    if item.kind == "shared-memory":  # a look at a folder does not find these; whether they are there is looked at
+        return True
     return os.path.dirname(item.path) not in again or os.path.isdir(item.path)
 
 

@@ -240,14 +240,13 @@ class CachePane(InventoryPane, inherit_bindings=False):
         """Watch what is listed: a new or changed cache appears by itself."""
         if not self._is_shown:
             return
-        root, items, since = self.state.root, self.rows.every, self._since
+        root, items, since, base = self.state.root, self.rows.every, self._since, self.caches.base
 
         def work(ticket: Ticket) -> None:
-            from mswb.flows.cache_facts import stores
-            from mswb.flows.cache_live import follow
+            from mswb.flows.cache_facts import followed
 
-            for listed in follow(root, items, ticket.wait, since):
-                ticket.send((listed, stores(listed)))
+            for news in followed(root, items, ticket.wait, since, base):
+                ticket.send(news)
 
         self._live = self.context.tasks.start(
             word("looking"), work, lambda _: None, received=self._followed, group="cache-live", quiet=True
