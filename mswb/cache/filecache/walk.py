@@ -19,6 +19,7 @@ from mswb.inside.store.index import plausible, read_raw, read_sealed
 from mswb.inside.store.layout import (
     GRID,
     INDEX_HEADER,
+    OTHER_KEY,
     PAGE,
     RECORD_HEADER,
     ROW,
@@ -198,9 +199,11 @@ def _read_header(shard: Shard, fallback: Fallback | None, written: bool) -> None
     if shard.header.number != shard.number:
         reason = f"it is shard {shard.header.number} under another number"
         shard.faults.append(Fault("renamed", reason, 0, file=shard.path))
-    if fallback is not None and (shard.header.columns, shard.header.key) != (fallback.columns, fallback.key):
-        reason = "its schema or key is not that of the manifest"
-        shard.faults.append(Fault("schema-changed", reason, 0, file=shard.path))
+    if fallback is not None and shard.header.key != fallback.key:
+        shard.faults.append(Fault("corrupted", OTHER_KEY, 0, file=shard.path))
+        shard.header = None  # its samples are whole, and none of this cache
+    elif fallback is not None and shard.header.columns != fallback.columns:
+        shard.faults.append(Fault("schema-changed", "its schema is not that of the manifest", 0, file=shard.path))
 
 
 def _guessed(shard: Shard, fallback: Fallback) -> ShardHeader | None:

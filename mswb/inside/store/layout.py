@@ -59,6 +59,10 @@ INDEX_HEADER = 64
 _RECORD_PAD = bytes(RECORD_HEADER - _RECORD.size - 4)
 
 
+OTHER_KEY = "its key is that of another cache"
+"""Of a shard that was put into a folder where it does not belong."""
+
+
 class InvalidCacheFile(ValueError):
     """A file of a cache is damaged, cut, or of another version. The text names path, byte offset and reason.
 

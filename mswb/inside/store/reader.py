@@ -16,6 +16,7 @@ import numpy as np
 from .columns import Codec, Column
 from .index import read_open, read_sealed
 from .layout import (
+    OTHER_KEY,
     PAGE,
     RECORD_HEADER,
     RECORD_MAGIC,
@@ -31,6 +32,7 @@ from .layout import (
     unpack_shard_header,
     up,
 )
+from .manifest import read_manifest
 from .scan import scan
 
 _FOLIO = 2 << 20
@@ -55,7 +57,7 @@ class StoreReader:
         self.folder = os.path.abspath(folder)
         self.verify, self.mmap = verify, mmap
         self.columns: Tuple[Column, ...] = ()
-        self.key = ""
+        self.key = _key_in_manifest(self.folder)
         self._lock = threading.Lock()
         self._shards: List[_Shard] = []
         self._by_number: Dict[int, _Shard] = {}
@@ -210,14 +212,14 @@ class StoreReader:
         self._checked[row] = 1
 
     def _agree(self, shard: "_Shard") -> None:
-        """All shards of a cache have one schema and one key."""
+        """All shards of a cache have one schema and one key, which is that of the manifest where there is one."""
+        if shard.header.key != (self.key or shard.header.key):
+            raise InvalidCacheFile(shard.path, 24, OTHER_KEY)
         if not self._shards:
             self.columns, self.key = shard.header.columns, shard.header.key
             self._codec = Codec(self.columns)
-        elif (shard.header.columns, shard.header.key) != (self.columns, self.key):
-            raise InvalidCacheFile(
-                shard.path, 24, "its schema or key is not that of the other shards", "schema-changed"
-            )
+        elif shard.header.columns != self.columns:
+            raise InvalidCacheFile(shard.path, 24, "its schema is not that of the other shards", "schema-changed")
         assert self._codec is not None
         shard.codec = self._codec
 
@@ -313,7 +315,11 @@ class _Shard:
         if both is None or len(both[1]) < end:
             descriptor = self._open()[0]  # its own, since other threads use and close theirs
             try:
-                mapping = memory_map.mmap(descriptor, max(self._end, end), access=memory_map.ACCESS_READ)
+                # The padding of the last record may be missing.
+                size = os.fstat(descriptor).st_size
+                if size < end:
+                    raise InvalidCacheFile(self.path, size, "the record is cut", "truncated")
+                mapping = memory_map.mmap(descriptor, min(max(self._end, end), size), access=memory_map.ACCESS_READ)
             finally:
                 os.close(descriptor)
             both = self.map = (mapping, memoryview(mapping))
@@ -381,6 +387,14 @@ def _grown(array: "np.ndarray[Any, Any]", count: int) -> "np.ndarray[Any, Any]":
     larger = np.zeros(max(count, 2 * len(array)), dtype=array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def _key_in_manifest(folder: str) -> str:
+    """An empty text where there is no manifest, or one that others have to complain about."""
+    try:
+        return read_manifest(folder).key
+    except (OSError, InvalidCacheFile):
+        return ""
 
 
 def _reopen(folder: str, verify: bool, mmap: bool) -> StoreReader:

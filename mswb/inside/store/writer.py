@@ -18,6 +18,7 @@ from .columns import Codec, Column, Value
 from .layout import (
     INDEX_HEADER,
     MAX_ROWS,
+    OTHER_KEY,
     PAGE,
     RECORD_HEADER,
     ROW,
@@ -320,8 +321,10 @@ class StoreWriter:
             if size <= PAGE:
                 return None
             raise
-        if found.columns != self._codec.columns or found.key != self.key:
-            raise InvalidCacheFile(path, 24, "it is of another schema or key", "schema-changed")
+        if found.key != self.key:
+            raise InvalidCacheFile(path, 24, OTHER_KEY)
+        if found.columns != self._codec.columns:
+            raise InvalidCacheFile(path, 24, "it is of another schema", "schema-changed")
         return found
 
     def _place(self, header: ShardHeader) -> None:

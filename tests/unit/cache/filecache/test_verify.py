@@ -215,6 +215,23 @@ def test_an_unfinished_cache_is_interrupted_and_sealed_by_a_repair(tmp_path: Pat
     assert examined(folder).status == "ok" and StoreReader(folder).is_sealed
 
 
+def test_a_shard_of_another_cache_is_none_of_this_one(tmp_path: Path) -> None:
+    folder, other = make(tmp_path, 20), str(tmp_path / "other")
+    with StoreWriter(other, FIXED, "ab" * 32) as writer:
+        for sample_id in range(8):
+            writer.append(sample_id, fixed(sample_id + 100))
+        writer.seal()
+    for name in ("0000.shard", "0000.idx"):
+        os.replace(os.path.join(other, name), os.path.join(folder, name))
+    found = examined(folder)
+    assert (found.status, found.records, found.intact_records) == ("corrupted", 20, 12)
+    assert found.faults[0].reason == "its key is that of another cache"
+    assert found.faults[0].file == os.path.join(folder, "0000.shard")
+    repair = plan(folder, found, None)
+    assert apply(repair.plan, repair.kinds)[0].done
+    assert StoreReader(folder).ids().tolist() == list(range(8, 20))
+
+
 def test_acknowledged_records_that_are_gone_are_missed(tmp_path: Path) -> None:
     folder = make(tmp_path, 13, seal=False, per_shard=8)
     cut(folder, "0001.shard.part", START + 2 * RECORD + 7)

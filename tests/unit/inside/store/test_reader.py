@@ -93,6 +93,41 @@ def test_one_damaged_record_leaves_the_others(tmp_path: Path) -> None:
         assert not same(StoreReader(folder, verify=False, mmap=mmap).get(8), fixed(8))
 
 
+@pytest.mark.parametrize("mmap", [True, False])
+def test_an_unfinished_shard_may_be_cut_in_the_padding_of_its_last_record(tmp_path: Path, mmap: bool) -> None:
+    folder = make(tmp_path, 3, seal=False)
+    os.truncate(os.path.join(folder, "0000.shard.part"), 4096 + 3 * 192 - 5)
+    reader = StoreReader(folder, mmap=mmap)
+    assert [same(reader.get(number), fixed(number)) for number in range(3)] == [True] * 3
+    os.truncate(os.path.join(folder, "0000.shard.part"), 4096 + 2 * 192 + 70)
+    reader = StoreReader(folder, mmap=mmap)
+    assert reader.ids().tolist() == [0, 1] and same(reader.get(1), fixed(1))
+
+
+def test_an_unfinished_shard_that_is_cut_while_it_is_read(tmp_path: Path) -> None:
+    folder = make(tmp_path, 3, seal=False)
+    reader = StoreReader(folder)
+    path, size = os.path.join(folder, "0000.shard.part"), 4096 + 2 * 192 + 70
+    os.truncate(path, size)
+    with pytest.raises(InvalidCacheFile) as caught:
+        reader.get(2)
+    assert str(caught.value) == f"Invalid cache file format: {path} at byte {size}: the record is cut"
+    assert same(reader.get(1), fixed(1))
+
+
+def test_a_shard_of_another_cache_is_not_served(tmp_path: Path) -> None:
+    folder, other = make(tmp_path), tmp_path / "other"
+    with StoreWriter(str(other), FIXED, "ab" * 32) as writer:
+        writer.append(0, fixed(7))
+        writer.seal()
+    for name in ("0000.shard", "0000.idx"):
+        os.replace(other / name, os.path.join(folder, name))
+    reason = f"Invalid cache file format: {folder}/0000.shard at byte 24: its key is that of another cache"
+    with pytest.raises(InvalidCacheFile) as caught:
+        StoreReader(folder)
+    assert str(caught.value) == reason
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         StoreReader(str(tmp_path / "none"))
