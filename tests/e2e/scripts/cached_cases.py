@@ -157,6 +157,17 @@ def noisy(image):
     return image + np.random.rand()
 
 
+def filtered():
+    """A predicate counts, though MindSpore wraps it: another limit or another text is another cache."""
+
+    def above(limit):
+        return lambda x: x > limit
+
+    predicates = (above(1), above(2), lambda x: x < 1)
+    numbers = [ds.NumpySlicesDataset(np.arange(5), shuffle=False) for _ in predicates]
+    return [shown(source.filter(by).cache(name="filtered")) for source, by in zip(numbers, predicates, strict=True)]
+
+
 TABLE = sys.stdin
 
 
@@ -189,6 +200,7 @@ CASES = {
         .batch(2)
     ),
     "subset": lambda: shown(images(sampler=ds.SubsetSampler([1, 3])).cache(name="subset")),
+    "filtered": filtered,
     "workers": workers,
     "large": large,
     "random operation": lambda: refused(images().map([vision.Decode(), vision.RandomCrop(2)], "image")),
