@@ -27,6 +27,8 @@ class Chosen:
             rows whose raw page is gone, where all columns are index fields.
         lost: the numbers of rows that are not whole, first and last of each run; known once :meth:`rows` has ended.
         restored: how many rows have their columns from the index.
+        corrected: how many rows were saved though their own length is wrong: a sound index has their place, and their
+            content is what it says. MindSpore reads them, too, since it looks at the index alone.
     """
 
     reader: Reader
@@ -34,10 +36,11 @@ class Chosen:
     index: str | None
     lost: list[tuple[int, int]] = field(default_factory=list)
     restored: int = 0
+    corrected: int = 0
 
     def rows(self) -> Iterator[tuple[int, bytes, bytes]]:
         """Number, raw and blob part of each; forgets the lost ones of the last time."""
-        self.lost, self.restored = [], 0
+        self.lost, self.restored, self.corrected = [], 0, 0
         if self.index is not None:
             try:
                 with indexes.opened(self.index) as index:
@@ -53,6 +56,8 @@ class Chosen:
         indexed = indexed_places(self.header)
         moved = None if index is None else find(self.reader, self.header, index)
         last = last_in_place(self.reader, self.header)
+        # Where bytes were lost or inserted, or the file is cut, only what is right by itself proves anything.
+        in_place = moved is None and self.reader.size == self.header.end
         for group in groups(self.header):
             if min(group.blob.base, group.raw.base) >= self.reader.size:
                 self._lose(group.first, group.first + group.rows - 1)
@@ -67,9 +72,12 @@ class Chosen:
             blob_spans = self._spans(self.reader, group, group.blob, placed, "blob", moved, last)
             for number in range(group.rows):
                 raw_span, blob_span = raw_spans.span(number), blob_spans.span(number)
+                proven = in_place and placed is not None and placed[number] is not None
                 try:
-                    blob = _part(self.reader, group.blob, blob_span)
-                    raw = self._raw(raws, group.raw, raw_span, None if placed is None else placed[number])
+                    blob, blob_right = _part(self.reader, group.blob, blob_span, proven)
+                    raw, raw_right = self._raw(
+                        raws, group.raw, raw_span, None if placed is None else placed[number], proven
+                    )
                     values = decode(memoryview(raw))
                     if check is not None:
                         check(memoryview(blob))
@@ -77,6 +85,7 @@ class Chosen:
                 except BadRow:
                     self._lose(group.first + number, group.first + number)
                     continue
+                self.corrected += not (blob_right and raw_right)
                 yield group.first + number, raw, blob
 
     def _lose(self, first: int, last: int) -> None:
@@ -84,15 +93,17 @@ class Chosen:
             first = self.lost.pop()[0]
         self.lost.append((first, last))
 
-    def _raw(self, reader: Reader, segment: Segment, span: Span | None, row: IndexRow | None) -> bytes:
+    def _raw(
+        self, reader: Reader, segment: Segment, span: Span | None, row: IndexRow | None, proven: bool
+    ) -> tuple[bytes, bool]:
         try:
-            return _part(reader, segment, span)
+            return _part(reader, segment, span, proven)
         except Gone:
             if row is None or len(self.header.indexed) != len(scalar_names(self.header)):
                 raise
         self.restored += 1
         names = [field.index_field for field in self.header.indexed]
-        return msgspec.msgpack.encode(dict(sorted(zip(names, row.values, strict=True))) or {"id": 0})
+        return msgspec.msgpack.encode(dict(sorted(zip(names, row.values, strict=True))) or {"id": 0}), True
 
     def _spans(
         self,
@@ -115,20 +126,25 @@ class Gone(BadRow):
     """Nothing is left of a part of a row: the file ends before it, or there are only NULs."""
 
 
-def _part(reader: Reader, segment: Segment, span: Span | None) -> bytes:
-    """A part of a row without its length, if that is what it should be.
+def _part(reader: Reader, segment: Segment, span: Span | None, proven: bool) -> tuple[bytes, bool]:
+    """A part of a row without its length, and whether that length is right.
+
+    Args:
+        proven: the index has this place for it, so that a length with one wrong byte may be all that is damaged.
 
     Raises:
-        BadRow: it is not; Gone: there is nothing of it.
+        BadRow: it is not whole; Gone: there is nothing of it.
     """
     if span is None:
         raise Gone("it can't be found")
     data = bytes(reader.view(segment.base + span[0], span[1] - span[0]))
     if len(data) != span[1] - span[0] or not data.strip(b"\0"):
         raise Gone("the file ends before it, or has only NULs here")
-    if int.from_bytes(data[:8], "little") != len(data) - 8:
+    wrong = sum(one != other for one, other in zip(data[:8], (len(data) - 8).to_bytes(8, "little"), strict=True))
+    # More wrong bytes, or NULs, may be the begin of a damage that goes on behind the length.
+    if wrong and not (proven and wrong == 1 and any(data[:8])):
         raise BadRow("its length is damaged")
-    return data[8:]
+    return data[8:], not wrong
 
 
 def _agree(values: Sequence[Any], indexed: Sequence[int], row: IndexRow | None) -> None:

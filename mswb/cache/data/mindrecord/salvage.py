@@ -13,7 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+
 from mswb.cache.check import Checked, Watch
+from mswb.cache.data.mindrecord import index as indexes
+from mswb.cache.data.mindrecord import reading, uncommitted
 from mswb.cache.data.mindrecord.blobs import indexed_places, raw_decoder
 from mswb.cache.data.mindrecord.chosen import Chosen
 from mswb.cache.data.mindrecord.header import Broken, Header, encode, groups, read_header, read_unmeasured, text_of
@@ -27,9 +30,6 @@ from mswb.cache.trash.moves import Refused, move, new_operation, put_in_place
 from mswb.files.moves import folder_at, real_place, rename_new
 from mswb.files.safety import printable
 from mswb.plan import Action, Plan, path_identity
-
-from mswb.cache.data.mindrecord import index as indexes
-from mswb.cache.data.mindrecord import reading, uncommitted
 
 ENDING = ".repaired"
 """What the name of a file of saved rows ends in, where no other is asked for."""
@@ -74,7 +74,7 @@ def plan(path: str, checked: Checked, out: str | None) -> Repair:
     if codes & _DAMAGED:
         return _plan_salvage(data, header, None if codes & _INDEX else data + ".db", out)
     if any(fault.code == "renamed" and fault.file is None for fault in checked.faults):
-        return _plan_rename(data, header, out)
+        return _plan_rename(data, header, out, anew=bool(codes & _INDEX))
     if codes & _INDEX or "renamed" in codes:
         return _plan_index(data, header, out)
     return _nothing(data, "nothing of it can be repaired")
@@ -118,7 +118,8 @@ def _plan_index(data: str, header: Header, out: str | None) -> Repair:
     return Repair(Plan((action,)), {"rebuild-index": _guarded(data, lambda: rebuild_index(data, target))})
 
 
-def _plan_rename(data: str, header: Header, out: str | None) -> Repair:
+def _plan_rename(data: str, header: Header, out: str | None, anew: bool) -> Repair:
+    """Put the names right; ``anew``: its index is missing or damaged."""
     if out is not None:
         return _nothing(data, "names are put right in place: --output is for rows that are saved")
     if not _is_text(data):
@@ -128,7 +129,8 @@ def _plan_rename(data: str, header: Header, out: str | None) -> Repair:
         old = header.shard_addresses[header.shard_id]
         return _nothing(data, f"its shards have other names: give it its old name {printable(old, 200)} back")
     size = os.path.getsize(data)
-    detail = f"with its new name in header and index, by a copy of {size} bytes; the old one goes to the trash"
+    places = "header, its index made anew from its rows" if anew else "header and index"
+    detail = f"with its new name in {places}, by a copy of {size} bytes; the old one goes to the trash"
     action = Action("rename-inside", data, path_identity(data), 0, detail)
     new = msgspec.structs.replace(header, shard_addresses=addresses)
     return Repair(Plan((action,)), {"rename-inside": _guarded(data, lambda: _rename_inside(data, new))})
@@ -188,6 +190,10 @@ def _plan_salvage(data: str, told: Header, index: str | None, out: str | None) -
     if chosen.restored:
         count = chosen.restored
         warnings.append(f"{data}: {count} {_rows(count)} given their columns by the index: their own are gone")
+    if chosen.corrected:
+        count = chosen.corrected
+        words = "row has a wrong length" if count == 1 else "rows have wrong lengths"
+        warnings.append(f"{data}: {count} {words}: saved with the right one, since index and content agree")
     if len(header.shard_addresses) > 1:
         warnings.append(
             f"{data}: it was one of several shards; the new file stands alone, to be read by a list of files"

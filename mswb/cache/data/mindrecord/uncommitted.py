@@ -67,6 +67,8 @@ class Survey:
 
     def words(self) -> str:
         """For people."""
+        if not self.rows:
+            return f"no row is whole, so none can be saved: {self.blobs} were written without their columns"
         without = f", {self.blobs - self.rows} more without their columns" if self.blobs > self.rows else ""
         return (
             f"{self.rows} rows{without}; header of {self.header_size} and pages of {self.page_size} bytes, as it looks"

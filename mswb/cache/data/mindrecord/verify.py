@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import takewhile
 
+from mswb.cache import baseline
 from mswb.cache.check import MAX_FAULTS, Checked, Fault, Options, Watch
+from mswb.cache.data.mindrecord import index as indexes
+from mswb.cache.data.mindrecord import reading
+from mswb.cache.data.mindrecord.chosen import Chosen
 from mswb.cache.data.mindrecord.header import Broken, Header, read_header
+from mswb.cache.data.mindrecord.index import BadIndex, Index
 from mswb.cache.data.mindrecord.layout import true_layout
 from mswb.cache.data.mindrecord.reading import Reader
 from mswb.cache.data.mindrecord.rowcheck import Tally, check_rows
@@ -18,21 +24,18 @@ from mswb.cache.data.mindrecord.sniff import UNREADABLE
 from mswb.cache.data.mindrecord.uncommitted import survey
 from mswb.files.safety import printable
 
-from mswb.cache import baseline
-from mswb.cache.data.mindrecord import index as indexes
-from mswb.cache.data.mindrecord import reading
-from mswb.cache.data.mindrecord.index import BadIndex, Index
-
 _CODES = {"encrypted": "mindrecord-encrypted"}
 """Finding codes of a status whose own words are for another kind of file."""
+_UNUSABLE = frozenset({"index-damaged", "index-foreign", "index-missing"})
+"""An index that no repair takes rows from."""
 _WORST = (
     "truncated",
     "corrupted",
     "schema-changed",
+    "index-missing",
     "renamed",
     "index-damaged",
     "index-foreign",
-    "index-missing",
     "count-mismatch",
     "payload-changed",
 )
@@ -78,7 +81,7 @@ def _without_rows(problem: Broken, reader: Reader, watch: Watch) -> Checked:
     if problem.code == "interrupted":
         found = survey(reader, watch)
         records = found.rows if found is not None else None
-        detail = found.words() if found is not None else "no rows can be found in it"
+        detail = found.words() if found is not None else "no rows can be found in it: nothing of it can be saved"
         reason = f"{reason}; {detail}"
     fault = Fault(_CODES.get(problem.code, problem.code), reason, offset=0)
     return Checked(problem.code, records, records, (fault,), 1, detail)
@@ -92,7 +95,10 @@ def _check(path: str, reader: Reader, told: Header, options: Options, watch: Wat
         faults.append(Fault("corrupted", reason, offset=0))
     faults += _names(path, header)
     tally, index_faults = _with_index(path, reader, header, options, watch)
-    faults += [*_data_faults(reader, header, tally), *index_faults]
+    savable = None
+    if tally.cut is not None and not any(fault.code in _UNUSABLE for fault in index_faults):
+        savable = _savable(path, reader, header, watch)
+    faults += [*_data_faults(reader, header, tally, savable), *index_faults]
     total = len(faults) + tally.total - len(tally.faults) + tally.values_total - len(tally.values)
     if options.records is not None and options.records != header.rows:
         reason = f"{header.rows} records, {options.records} were expected"
@@ -191,7 +197,26 @@ def _index_faults(path: str, tally: Tally, index: Index) -> list[Fault]:
     return [_index_fault(path, BadIndex("index-damaged", problem + count))] if problem else []
 
 
-def _data_faults(reader: Reader, header: Header, tally: Tally) -> list[Fault]:
+def _savable(path: str, reader: Reader, header: Header, watch: Watch) -> int:
+    """How many rows of a file that is cut a repair saves, by the index where the file has nothing of them."""
+    return sum(1 for _ in takewhile(lambda _: not watch.cancelled(), Chosen(reader, header, path + ".db").rows()))
+
+
+def _cut(reader: Reader, header: Header, tally: Tally, savable: int | None) -> Fault:
+    """The end of a file that is too short for its rows: what is lost, and what can be saved."""
+    assert tally.cut is not None
+    offset, record = tally.cut
+    damaged = header.rows - tally.intact
+    lost = damaged if savable is None else header.rows - max(savable, tally.intact)
+    told = f"{damaged} of {header.rows} records are lost"
+    if lost != damaged:
+        told = f"of {header.rows} records {damaged} are not whole; a repair saves all but {lost}, by the index"
+        told = told.replace("all but 0", "all")
+    reason = f"it ends at byte {reader.size}, its pages need {header.end}: {told}"
+    return Fault("truncated", reason, offset=offset, record=record, values={"lost": lost})
+
+
+def _data_faults(reader: Reader, header: Header, tally: Tally, savable: int | None) -> list[Fault]:
     if 1 < header.rows == tally.unfit == tally.total:
         # No row fits, and all lengths are right: it is the header that has changed.
         reason = f"no row has the columns of the header; of the first one {tally.faults[0].reason}"
@@ -204,10 +229,7 @@ def _data_faults(reader: Reader, header: Header, tally: Tally) -> list[Fault]:
     tally.values = fresh
     faults += fresh
     if tally.cut is not None:
-        offset, record = tally.cut
-        lost = header.rows - tally.intact
-        reason = f"it ends at byte {reader.size}, its pages need {header.end}: {lost} of {header.rows} records are lost"
-        faults.append(Fault("truncated", reason, offset=offset, record=record, values={"lost": lost}))
+        faults.append(_cut(reader, header, tally, savable))
     elif header.pages and reader.size < header.end:  # one without rows ends behind the text of its header
         reason = f"it ends at byte {reader.size}, its pages need {header.end}"
         faults.append(Fault("truncated", reason, offset=reader.size))
