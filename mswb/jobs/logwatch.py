@@ -1,4 +1,7 @@
-"""When each log last grew, and the exit codes that msrun prints, both read off the disk in a thread of their own."""
+"""When each log last grew, the exit codes that msrun prints, and whether a log ends in a traceback.
+
+All of it is read off the disk in a thread of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,14 @@ import os
 import re
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 INTERVAL_S = 0.5
 CONSOLE_TAIL_BYTES = 256 << 10
+LOG_TAIL_BYTES = 64 << 10
+MAX_LOGS = 16
+TRACEBACK = b"Traceback (most recent call last):"
 # _api.py, join_processes: logger.error(f"Worker process {p.pid} exit with exception. Error code: {ret_code}.")
 _WORKER_CODE = re.compile(rb"Worker process (\d{1,10}) exit with exception\. Error code: (-?\d{1,5})\b")
 
@@ -37,6 +44,8 @@ class LogWatch:
         self.growth: dict[str, Growth] = {}
         self.codes: dict[int, int] = {}
         self.answered = 0
+        self.failing = False
+        self._suspected: tuple[str, ...] = ()
         self._questions = 0
         self._console = console
         self._asked = threading.Event()
@@ -58,6 +67,11 @@ class LogWatch:
         self._asked.set()
         return self._questions
 
+    def ask_failing(self, paths: Sequence[str]) -> None:
+        """Look whether one of these logs has a traceback near its end; :attr:`failing` tells it soon after."""
+        self._suspected = tuple(paths[:MAX_LOGS])
+        self._asked.set()
+
     def close(self) -> None:
         """Stop soon; nothing waits for the thread, whose disk may hang."""
         self._stopped = True
@@ -70,6 +84,7 @@ class LogWatch:
                 self._asked.clear()
                 question = self._questions
                 self.codes = console_codes(_tail(self._console)) if self._console else {}
+                self.failing = any(TRACEBACK in _tail(path, LOG_TAIL_BYTES) for path in self._suspected)
                 self.answered = question
 
     def _look(self) -> None:
@@ -89,14 +104,14 @@ def console_codes(console: bytes) -> dict[int, int]:
     return {int(match[1]): int(match[2]) for match in _WORKER_CODE.finditer(console)}
 
 
-def _tail(path: str) -> bytes:
+def _tail(path: str, length: int = CONSOLE_TAIL_BYTES) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return b""
     try:
         size = os.fstat(descriptor).st_size
-        return os.pread(descriptor, CONSOLE_TAIL_BYTES, max(0, size - CONSOLE_TAIL_BYTES))
+        return os.pread(descriptor, length, max(0, size - length))
     except OSError:
         return b""
     finally:

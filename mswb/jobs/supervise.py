@@ -41,6 +41,8 @@ CONSOLE_WAIT_S = 0.5
 CODE_WAIT_S = 1.5
 """msrun looks at its workers, and prints a bad exit code, once a second."""
 SCHEDULER_DOUBT_S = 0.8
+TRACEBACK_DOUBT_S = 3.0
+"""How long a dead scheduler waits for a worker that has written its traceback: MindSpore takes seconds to shut down."""
 _BLAME = ("worker", "command", "scheduler", "launcher")
 SCAN_SHARE = 20
 """A scan of /proc is repeated after this many times its own duration at the earliest: under 5 % of one core."""
@@ -265,8 +267,14 @@ class Supervisor:
         A missing module or a typo ends all of them, and then the rank is what a person looks for.
         """
         only = all(one.role == "scheduler" for one in self._suspects)
-        undecided = any(status.state != "ended" for status in self._of("worker"))
-        return only and undecided and time.time() < (self._suspects[0].ended or 0.0) + SCHEDULER_DOUBT_S
+        undecided = [status for status in self._of("worker") if status.state != "ended"]
+        if not only or not undecided:
+            return False
+        waited = time.time() - (self._suspects[0].ended or 0.0)
+        if waited < SCHEDULER_DOUBT_S:
+            self._logwatch.ask_failing([status.log for status in undecided if status.log])
+            return True
+        return waited < TRACEBACK_DOUBT_S and self._logwatch.failing
 
     def _first_bad(self) -> ProcessStatus:
         """Who failed first: by msrun's word, else the first worker; msrun's own end is only an echo."""

@@ -109,6 +109,13 @@ def test_a_script_that_fails_everywhere_is_blamed_on_a_rank(lab: Lab, backend: s
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_a_rank_whose_traceback_is_written_failed_before_the_scheduler(lab: Lab, backend: str) -> None:
+    scheduler = "wait:ready_worker_0+wait:ready_worker_1+fail"
+    run = lab.start(lab.spec(["slow_end+fail", "forever"], backend=backend, scheduler=scheduler))
+    named(run, lab.ended(run), lab, 0, 3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_scheduler_that_never_ends(lab: Lab, backend: str) -> None:
     """All workers ended well: the run is a success and the scheduler is ended after its grace."""
     run = lab.start(
