@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import zlib
 from base64 import b85decode, b85encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -104,8 +105,8 @@ def place(path: str) -> str:
 
 
 def exists(path: str) -> bool:
-    """Whether a file has a baseline."""
-    return os.path.isfile(place(path))
+    """Whether something lies where the baseline of a file would, readable or not."""
+    return os.path.lexists(place(path))
 
 
 def make(path: str, form: str, watch: Watch | None = None) -> Baseline:
@@ -225,7 +226,7 @@ def read_set(folder: str) -> Mapping[str, Member]:
         MswbError: ``baseline-unreadable``.
     """
     path = os.path.join(folder, SET_NAME)
-    return _load(path, _StoredSet, SET_FORMAT).files if os.path.isfile(path) else {}
+    return _load(path, _StoredSet, SET_FORMAT).files if os.path.lexists(path) else {}
 
 
 def compare_set(folder: str) -> list[Fault]:
@@ -299,7 +300,10 @@ def _blocks(path: str, watch: Watch) -> Iterator[Piece]:
 
 def _load(path: str, form: type[Any], name: str) -> Any:
     try:
-        with open(path, "rb") as file:
+        # A FIFO would wait for ever, so nothing else than a regular file is read.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _unreadable(path, "it is not a regular file")
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise _unreadable(path, "it is too long")

@@ -15,8 +15,6 @@ from mswb.flows.cache_checks import Step, verify
 
 FORMS = frozenset(baseline.PIECES)
 """Kinds of :data:`mswb.cache.sniff.KINDS` that a baseline tells more of than whether they are the same."""
-_REFUSED = "baseline-unreadable"
-"""The warning that stands in the way of a baseline, as every error does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ def make_all(
     """
     data = [entry for entry in entries if entry.form in FORMS]
     for _, entry, _ in verify(data, Options(baseline=not replace), jobs, cancelled, told):
-        if any(finding.severity == "error" or finding.code == _REFUSED for finding in entry.findings):
+        if any(finding.severity == "error" for finding in entry.findings):
             yield Made(entry)
             continue
 
@@ -93,7 +91,12 @@ def missing(paths: Sequence[str], entries: Sequence[Entry]) -> list[Finding]:
     folders |= {os.path.dirname(entry.path) for entry in entries}
     found: list[Finding] = []
     for folder in sorted(folders):
-        for fault in baseline.compare_set(folder):
+        try:
+            faults = baseline.compare_set(folder)
+        except MswbError as problem:
+            found.append(problem.finding)
+            continue
+        for fault in faults:
             values = {"what": "file", "reason": fault.reason, "path": fault.file or folder}
             found.append(make(fault.code, where=Where(file=fault.file), values=values))
     return found

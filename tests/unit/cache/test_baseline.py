@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from mswb.cache import baseline
-from mswb.cache.check import Watch
+from mswb.cache.check import Checked, Watch, findings_of
 from mswb.findings import MswbError
+from mswb.flows.cache_baselines import missing
 from tests.unit.cache.mindrecord.files import RAW, cut, edit_header, flip, good, look
 
 
@@ -163,3 +164,24 @@ def test_missing_file_of_a_set(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "sub")
     assert len(baseline.compare_set(str(tmp_path))) == 1
     assert baseline.compare_set(str(tmp_path / "nowhere")) == []
+
+
+@pytest.mark.parametrize("kind", ["{}", "fifo", "folder", "nowhere"])
+def test_what_is_no_baseline_is_an_error_and_never_waited_for(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "data.bin"
+    path.write_bytes(b"data")
+    for name in (f"{path}{baseline.SUFFIX}", tmp_path / baseline.SET_NAME):
+        if kind == "fifo":
+            os.mkfifo(name)
+        elif kind == "folder":
+            Path(name).mkdir()
+        elif kind == "nowhere":
+            Path(name).symlink_to(tmp_path / "gone")
+        else:
+            Path(name).write_text(kind)
+    (fault,), total = baseline.compare(str(path), "other")
+    assert (fault.code, total, fault.file) == ("baseline-unreadable", 1, f"{path}{baseline.SUFFIX}")
+    (finding,) = findings_of(str(path), "x", Checked("ok", faults=(fault,), faults_total=1))
+    assert finding.severity == "error"
+    (other,) = missing([str(tmp_path)], [])
+    assert (other.code, other.severity) == ("baseline-unreadable", "error")
