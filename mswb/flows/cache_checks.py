@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
-from mswb.cache import filecache
+from mswb.cache import filecache, verified
 from mswb.cache.check import CHECKERS, Checked, Fault, Options, findings_of
 from mswb.cache.entries import Entry
 from mswb.cache.sniff import KINDS
@@ -66,7 +66,8 @@ def verify(
 ) -> Iterator[tuple[int, Entry, Checked | None]]:
     """Check entries in ``jobs`` processes (one for each core by default); yields each as it is done, with its index.
 
-    What has no checker comes back with what a glance told of it, and None. Ends early once ``cancelled()`` holds.
+    What has no checker comes back with what a glance told of it, and None. Ends early once ``cancelled()`` holds. What
+    was found of data files that were read in full is remembered (:mod:`mswb.cache.verified`).
     """
     plain = [index for index, entry in enumerate(entries) if not can_verify(entry)]
     yield from ((index, glanced(entries[index]), None) for index in plain)
@@ -74,6 +75,8 @@ def verify(
     if not todo:
         return
     pool = _Pool(entries, options, todo)
+    stamps = {one.path: verified.stamp(one.path) for one in entries if one.form in verified.FORMS}
+    found: list[tuple[Entry, verified.Stamp]] = []
     try:
         pool.start(min(jobs or len(os.sched_getaffinity(0)), len(todo)))
         done = len(plain)
@@ -90,9 +93,13 @@ def verify(
             told(Step(done, len(entries), entry.path))
             if entry.form == "file-cache" and answer.checked is not None:
                 filecache.remember(entry.path, answer.checked)
-            yield index, checked_entry(entry, answer), answer.checked
+            checked = checked_entry(entry, answer)
+            if entry.path in stamps and answer.checked is not None and options == DEFAULT:
+                found.append((checked, stamps[entry.path]))
+            yield index, checked, answer.checked
     finally:
         pool.close()
+        verified.remember(found)
 
 
 def checked_entry(entry: Entry, answer: Answer) -> Entry:

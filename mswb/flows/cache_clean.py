@@ -16,7 +16,7 @@ from mswb.cache.trash import journal
 from mswb.cache.trash import moves as trash
 from mswb.cache.trash import store as trashes
 from mswb.flows import cache_checks, caches
-from mswb.flows.cache_state import verified
+from mswb.flows.cache_state import verified, verified_small
 from mswb.flows.inventory import within
 from mswb.plan import Action, Doer, Outcome, Plan, apply
 
@@ -56,8 +56,7 @@ def prepare(
     root = cache_root(environ)
     paths = [wanted.path] if wanted.path is not None else [root] if os.path.isdir(root) else []
     entries, notes = caches.collect(paths, cancelled)
-    if wanted.by_state:
-        entries = verified(entries, cancelled, told)
+    entries = verified(entries, cancelled, told) if wanted.by_state else verified_small(entries)
     seen = snapshot(cancelled)
     outside: list[Entry] = []
     if wanted.system:

@@ -9,6 +9,7 @@ from itertools import accumulate
 from mswb.cache import staleness
 from mswb.cache.check import Options
 from mswb.cache.entries import UNVERIFIED, Entry
+from mswb.cache.verified import recalled
 from mswb.flows import cache_checks
 
 LIST_BYTES = 256 << 20
@@ -38,8 +39,11 @@ def verified(
 
 
 def verified_small(entries: Sequence[Entry]) -> list[Entry]:
-    """As :func:`verified`, as much as a list may read without being slow; larger ones by the files of their source."""
-    return [staleness.current(entry) for entry in verified(entries, budget_bytes=LIST_BYTES)]
+    """As :func:`verified`, as much as a list may read without being slow; larger ones by the files of their source.
+
+    Data files come with what their last verification found, while they are the same.
+    """
+    return recalled([staleness.current(entry) for entry in verified(entries, budget_bytes=LIST_BYTES)])
 
 
 def _is_open(entry: Entry) -> bool:

@@ -20,6 +20,12 @@ from mswb.flows.cache_checks import Step, glanced, verify
 DAMAGED = Checked("corrupted", 5, 4, (Fault("corrupted", "record 3 is bad", offset=30, record=3, byte=33),), 1)
 
 
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of checks are remembered there."""
+    monkeypatch.setenv("MSWB_STATE_DIR", str(tmp_path / "state"))
+
+
 def answers(tasks: list[Task]) -> list[Answer]:
     """What a worker says to these tasks."""
     source = io.BytesIO(b"".join(msgspec.json.encode(task) + b"\n" for task in tasks))
