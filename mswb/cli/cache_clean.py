@@ -24,14 +24,14 @@ WORDS: dict[str, dict[str, str]] = {
         "state": "no file cache of yours in {root} is broken or stale; --all takes all, --path, --dataset, --size some",
         "nothing": "there is nothing to bring back",
         "empty": "the trash is empty",
-        "sum": "{count} in the trash, {size}; 'mswb cache undo ID' brings one back",
+        "sum": "{count} in the trash, {size} on disk; 'mswb cache undo ID' brings one back",
     },
     "zh": {
         "clean": "没有可清理的内容",
         "state": "{root} 中没有您的损坏或过期的文件缓存；--all 清理全部，--path、--dataset、--size 清理部分",
         "nothing": "没有可恢复的内容",
         "empty": "回收区为空",
-        "sum": "回收区中有 {count} 项，{size}；mswb cache undo ID 可恢复其中一项",
+        "sum": "回收区中有 {count} 项，占用磁盘 {size}；mswb cache undo ID 可恢复其中一项",
     },
 }
 

@@ -14,24 +14,26 @@ import click
 from mswb.cache.entries import Entry, to_row
 from mswb.cache.sniff import KINDS
 from mswb.cli import output
+from mswb.cli.cache_rows import SEVERITY, show_entries, sign, size_words
 from mswb.cli.plans import sized
 from mswb.cli.sizes import Amount, human_bytes
-from mswb.findings import Finding, language
+from mswb.findings import Finding, language, make, stop
 from mswb.flows.caches import Total
 
 MOST = 40
 """Entries that text lists without --all; JSON holds every one."""
 MIB = 1 << 20
-_SEVERITY = {"error": 0, "warning": 1, "note": 2}
+FEW = 5
+"""Entries that info tells all of without being asked for one of them."""
 _FIRST = ("size_bytes", "num_samples", "avg_load_time_ms")
 """What info tells first."""
 _ROW = ("path", "kind", "form", "name", "status", "size_bytes", "disk_bytes", "modified", "records", "detail")
-_MOMENTS = frozenset({"modified", "created", "last_used", "time", "begun", "ended", "repaired"})
+_MOMENTS = frozenset({"modified", "created", "last_used", "verified_at", "time", "begun", "ended", "repaired"})
 """Seconds since the epoch that are shown as a date."""
 
 WORDS: dict[str, dict[str, str]] = {
     "en": {
-        "records": "records",
+        "few": "{count} entries: 'mswb cache info PATH' or 'mswb cache info NAME' tells all of one",
         "full": "full at {limit}: {records} of {total} in its source",
         "nothing": "no cache and no data file in {places}",
         "nobody": "nothing of that name or size in {places}",
@@ -41,15 +43,16 @@ WORDS: dict[str, dict[str, str]] = {
         "count": "count",
         "bytes": "bytes",
         "size": "size",
+        "disk": "on disk",
         "root": "cache root",
         "folder": "folder",
         "server": "server",
         "system": "system",
         "unknown": "unknown",
-        "trash": "in the trash: {count}, {size}; 'mswb cache trash' shows them",
+        "trash": "in the trash: {count}, {size} on disk; 'mswb cache trash' shows them",
     },
     "zh": {
-        "records": "记录",
+        "few": "共 {count} 项：mswb cache info PATH 或 mswb cache info NAME 显示其中一项的全部信息",
         "full": "已达上限 {limit}：来源 {total} 条中的 {records} 条",
         "nothing": "{places} 中没有缓存或数据文件",
         "nobody": "{places} 中没有符合该名称或大小的内容",
@@ -59,12 +62,13 @@ WORDS: dict[str, dict[str, str]] = {
         "count": "数量",
         "bytes": "字节",
         "size": "大小",
+        "disk": "占用磁盘",
         "root": "缓存根目录",
         "folder": "文件夹",
         "server": "服务",
         "system": "系统",
         "unknown": "未知",
-        "trash": "回收区：{count} 项，{size}；mswb cache trash 可查看",
+        "trash": "回收区：{count} 项，占用磁盘 {size}；mswb cache trash 可查看",
     },
 }
 
@@ -79,27 +83,38 @@ class _Found:
     all: int
 
 
-_path = click.option("--path", metavar="DIR", help="A folder, a cache or a file, instead of the usual places.")
+_named = click.argument("named", metavar="[PATH|NAME]...", nargs=-1)
+_path = click.option("--path", "paths", metavar="DIR", multiple=True, help="A folder, cache or file; as PATH is.")
 _dataset = click.option("--dataset", metavar="NAME", help="Only the file cache of exactly this name.")
 
 
 @click.command("list")
+@_named
 @_path
 @_dataset
 @click.option("--size", metavar="MIB", type=Amount(), help="Only what is larger than this many MiB.")
 @click.option("--all", "everything", is_flag=True, help=f"Every entry; without it text shows {MOST} at most.")
 @click.option("--system", is_flag=True, help="Also places outside: home, /tmp, the package's cache, dead servers.")
 @output.format_option
-def list_(path: str | None, dataset: str | None, size: float | None, everything: bool, system: bool, form: str) -> int:
+def list_(
+    named: tuple[str, ...],
+    paths: tuple[str, ...],
+    dataset: str | None,
+    size: float | None,
+    everything: bool,
+    system: bool,
+    form: str,
+) -> int:
     """List caches, data files and leftovers with size and status, broken ones first.
 
-    Looks in the file-cache root (MSWB_CACHE_ROOT or ~/.mindspore/cache) and in this folder, unless --path names
-    another. File caches are read in full as long as they are small; 'mswb cache verify' reads everything.
+    Looks in the file-cache root (MSWB_CACHE_ROOT or ~/.mindspore/cache) and in this folder, unless others are named;
+    a NAME that is no path is that of a file cache. File caches are read in full as long as they are small; of data
+    files the last 'mswb cache verify' is told while they are the same.
     """
     from mswb.cache.trash.store import items
     from mswb.flows.caches import totals
 
-    found = _find(path, dataset, size, system)
+    found = _find(named, paths, dataset, size, system)
     entries = sorted(found.entries, key=_order)
     findings = [finding for entry in entries for finding in entry.findings]
     sums = totals(entries, os.environ, found.places)
@@ -109,24 +124,33 @@ def list_(path: str | None, dataset: str | None, size: float | None, everything:
         rows = [to_row(entry) for entry in entries]
         output.emit("cache", [*findings, *found.notes], entries=rows, totals=[asdict(one) for one in sums], trash=held)
     else:
-        _show(entries if everything else entries[:MOST], len(entries), sums, found)
+        _show(entries, everything, sums, found)
         if trash:
             output.print_folded(WORDS[language()]["trash"].format(count=held["count"], size=sized(held["disk_bytes"])))
     return int(any(finding.severity == "error" for finding in findings))
 
 
 @click.command()
+@_named
 @_path
 @_dataset
 @click.option("--system", is_flag=True, help="Look in the places outside, too.")
 @output.format_option
-def info(path: str | None, dataset: str | None, system: bool, form: str) -> int:
-    """Tell all that is known of the caches at --path: samples, load times, hits, source, versions, holders."""
+def info(named: tuple[str, ...], paths: tuple[str, ...], dataset: str | None, system: bool, form: str) -> int:
+    """Tell all that is known of caches, by path or name: samples, load times, hits, source, versions, holders."""
     from mswb.flows.caches import informed
 
-    found = _find(path, dataset, None, system)
-    entries = [informed(entry) for entry in sorted(found.entries, key=_order)]
+    found = _find(named, paths, dataset, None, system)
+    ordered = sorted(found.entries, key=_order)
+    if form == "text" and len(ordered) > FEW and not (named or paths or dataset):
+        _show_rows(ordered, False)
+        output.print_folded(WORDS[language()]["few"].format(count=len(ordered)))
+        _show_end(found, True)
+        return _code(ordered)
+    entries = [informed(entry) for entry in ordered]
     findings = [finding for entry in entries for finding in entry.findings]
+    if dataset is not None and not entries:
+        findings.append(make("cache-unknown-name", values={"name": dataset, "places": _places(found)}))
     if form == "json":
         output.emit("cache", [*findings, *found.notes], entries=[to_row(entry) for entry in entries])
     else:
@@ -137,18 +161,36 @@ def info(path: str | None, dataset: str | None, system: bool, form: str) -> int:
     return int(any(finding.severity == "error" for finding in findings))
 
 
-def _find(path: str | None, dataset: str | None, size: float | None, system: bool) -> _Found:
+def _code(entries: Iterable[Entry]) -> int:
+    return int(any(finding.severity == "error" for entry in entries for finding in entry.findings))
+
+
+def _find(named: Sequence[str], paths: Sequence[str], dataset: str | None, size: float | None, system: bool) -> _Found:
+    """The entries that are meant.
+
+    Raises:
+        MswbError: ``path-missing``: a word is no path, and no file cache is called so.
+    """
     from mswb.flows.caches import collect, everywhere, usual_paths
 
-    places = [path] if path is not None else usual_paths(os.environ, ".")
-    entries, notes = collect(places)
+    names = [one for one in named if not os.path.lexists(one) and "/" not in one]
+    places = [*(one for one in named if one not in names), *paths]
+    usual = usual_paths(os.environ, ".")
+    entries, notes = collect(places or usual)
+    called = (entries if not places else collect(usual)[0]) if names else []
+    called = [entry for entry in called if entry.form == "file-cache" and entry.name in names]
+    for name in names:
+        if not any(entry.name == name for entry in called):
+            raise stop("path-missing", values={"path": name})
+    if names:
+        entries = [*called, *(entry for entry in entries if places and entry.path not in {one.path for one in called})]
     if system:
         outside, more = everywhere(os.environ)
         known = {entry.path for entry in entries}
         entries += [entry for entry in outside if entry.path not in known]
         notes += more
     kept = [entry for entry in entries if _is_meant(entry, dataset, size)]
-    return _Found(_judged(kept) if kept else [], notes, places, len(entries))
+    return _Found(_judged(kept) if kept else [], notes, places or usual, len(entries))
 
 
 def _judged(entries: Sequence[Entry]) -> list[Entry]:
@@ -165,26 +207,40 @@ def _is_meant(entry: Entry, dataset: str | None, size: float | None) -> bool:
 
 
 def _order(entry: Entry) -> tuple[int, int, str]:
-    worst = min((_SEVERITY[finding.severity] for finding in entry.findings), default=len(_SEVERITY))
+    worst = min((SEVERITY[finding.severity] for finding in entry.findings), default=len(SEVERITY))
     return worst, -entry.size_bytes, entry.path
 
 
-def _show(entries: Sequence[Entry], count: int, sums: Sequence[Total], found: _Found) -> None:
+def _show(entries: Sequence[Entry], everything: bool, sums: Sequence[Total], found: _Found) -> None:
     words = WORDS[language()]
-    for entry in entries:
-        output.print_folded(_sign(entry) + output.short_path(entry.path))
-        _print_parts(_parts(entry))
-    if len(entries) < count:
-        print(words["more"].format(count=count - len(entries)))
+    _show_rows(entries, everything)
     if sums:
         print()
-        heads = [words[name] for name in ("place", "kind", "count", "bytes", "size")]
+        heads = [words[name] for name in ("place", "kind", "count", "bytes", "size", "disk")]
         rows = [
-            (words[one.place], KINDS.get(one.kind, one.kind), one.count, one.bytes, human_bytes(one.bytes))
+            (
+                words[one.place],
+                KINDS.get(one.kind, one.kind),
+                one.count,
+                one.bytes,
+                human_bytes(one.bytes),
+                human_bytes(one.disk_bytes),
+            )
             for one in sums
         ]
-        output.show_table(heads, rows, right=(2, 3, 4))
-    _show_end(found, count > 0)
+        output.show_table(heads, rows, right=(2, 3, 4, 5))
+    _show_end(found, bool(entries))
+
+
+def _show_rows(entries: Sequence[Entry], everything: bool) -> None:
+    if entries:
+        show_entries(entries if everything else entries[:MOST], together=not everything)
+    if len(entries) > MOST and not everything:
+        print(WORDS[language()]["more"].format(count=len(entries) - MOST))
+
+
+def _places(found: _Found) -> str:
+    return ", ".join(os.path.abspath(place) for place in found.places)
 
 
 def _show_end(found: _Found, is_any: bool) -> None:
@@ -192,48 +248,13 @@ def _show_end(found: _Found, is_any: bool) -> None:
     for note in found.notes:
         print(output.safe_line(f"note: {note.title}"), file=sys.stderr)
     if not is_any:
-        places = ", ".join(os.path.abspath(place) for place in found.places)
-        output.print_folded(words["nobody" if found.all else "nothing"].format(places=places))
-
-
-def _sign(entry: Entry) -> str:
-    worst = min((finding.severity for finding in entry.findings), key=_SEVERITY.__getitem__, default=None)
-    return f"{output.mark(worst)} " if worst else ""
-
-
-def _parts(entry: Entry) -> Iterable[str]:
-    """What a list says of an entry; ``status:`` and ``size:`` are the same in every language, for scripts."""
-    kind = KINDS.get(entry.form, entry.form)
-    yield f"{kind} {entry.name}" if entry.name else kind
-    yield f"status: {entry.status}"
-    yield f"size: {_size(entry.size_bytes)}"
-    if entry.records is not None:
-        yield f"{WORDS[language()]['records']}: {entry.records}"
-    limit = entry.more.get("full_at_bytes")
-    if limit is not None:
-        counts = {"records": entry.records, "total": entry.more.get("source_samples", "?")}
-        yield WORDS[language()]["full"].format(limit=human_bytes(limit), **counts)
-
-
-def _size(count: int) -> str:
-    return f"{count} ({human_bytes(count)})" if count >= 1024 else str(count)
-
-
-def _print_parts(parts: Iterable[str], indent: str = "    ") -> None:
-    """Parts beside one another, in as many lines as they need."""
-    line = ""
-    for part in map(output.safe_line, parts):
-        if line and output.cell_width(indent + line + "  " + part) > output.width():
-            output.print_folded(line, indent)
-            line = ""
-        line += ("  " if line else "") + part
-    output.print_folded(line, indent)
+        output.print_folded(words["nobody" if found.all else "nothing"].format(places=_places(found)))
 
 
 def _show_facts(entry: Entry) -> None:
     """Everything about one entry, a fact a line; the three that decide come first."""
     row = to_row(entry)
-    output.print_folded(_sign(entry) + entry.path)
+    output.print_folded(sign(entry) + entry.path)
     facts: dict[str, Any] = {name: row.get(name) for name in _FIRST if name in row}
     facts.update((name, row[name]) for name in (*_ROW, *row) if name not in facts and name != "path")
     for name, value in facts.items():
@@ -268,7 +289,7 @@ def _value(name: str, value: Any) -> str:
     if value is None:
         return WORDS[language()]["unknown"]
     if name.endswith("_bytes") and isinstance(value, int):
-        return _size(value)
+        return size_words(value)
     if name in _MOMENTS and isinstance(value, (int, float)):
         return _moment(value)
     if isinstance(value, float):

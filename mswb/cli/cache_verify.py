@@ -16,6 +16,7 @@ from mswb.cache.check import CHECKERS, Options
 from mswb.cache.entries import Entry, to_row
 from mswb.cache.sniff import KINDS
 from mswb.cli import output
+from mswb.cli.cache_rows import SEVERITY, counted, sign
 from mswb.cli.plans import carry_out, show_plan
 from mswb.cli.sizes import human_bytes
 from mswb.findings import Finding, language
@@ -257,10 +258,7 @@ def _index(row: tuple[int, Entry, object]) -> int:
 
 
 def _worst_first(entry: Entry) -> tuple[int, str]:
-    return min((_SEVERITY[finding.severity] for finding in entry.findings), default=3), entry.path
-
-
-_SEVERITY = {"error": 0, "warning": 1, "note": 2}
+    return min((SEVERITY[finding.severity] for finding in entry.findings), default=3), entry.path
 
 
 def _show(entries: Sequence[Entry], findings: Sequence[Finding], notes: Sequence[Finding]) -> None:
@@ -288,17 +286,7 @@ def _cell(name: str, entry: Entry) -> str:
 
 
 def _status(entry: Entry) -> str:
-    worst = min((finding.severity for finding in entry.findings), key=_SEVERITY.__getitem__, default=None)
-    return f"{output.mark(worst)} {entry.status}" if worst else f"  {entry.status}"
-
-
-def counted(entry: Entry) -> str:
-    """``48/50``: intact records of all; one number where all are intact, nothing where nobody counted."""
-    if entry.records is None:
-        return ""
-    if entry.intact_records in (None, entry.records):
-        return str(entry.records)
-    return f"{entry.intact_records}/{entry.records}"
+    return f"{sign(entry) or '  '}{entry.status}"
 
 
 def _exit_code(findings: Iterable[Finding], strict: bool) -> int:

@@ -1,7 +1,7 @@
 """The only writer of stdout: JSON reports for programs, plain or coloured text for people.
 
 JSON is one object (or one a line for streams) without NaN: a number that is not finite becomes null, and the object
-that held it gets ``non_finite`` with the count. Text never exceeds the terminal's width and passes through the escape
+that held it gets ``non_finite`` with the count. Text keeps to the width, but for a path, and passes through the escape
 of :mod:`mswb.files.safety`, so no log line can drive the terminal.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +26,7 @@ from mswb.findings import Finding, Where
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 MARKS = {"error": ("✖", "X", "bold red"), "warning": ("▲", "!", "yellow"), "note": ("•", "-", "cyan")}
 LABELS = {
@@ -133,18 +135,42 @@ def console() -> Console:
     return Console(width=width(), highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
-def show_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[int] = ()) -> None:
+def show_table(
+    headers: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[int] = (), whole: bool = False
+) -> None:
     """Print rows under headers, folding the widest columns into the width; columns in ``right`` are numbers.
 
     Our own few lines instead of rich's table, whose import alone takes longer than ``mswb jobs list`` may.
+
+    Args:
+        whole: the last column holds paths, which are never cut: one that does not fit stands on a line of its own.
     """
     cells = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
-    widths = [max(map(cell_width, column)) for column in zip(headers, *cells, strict=True)]
-    widths = _fitted(widths, width() - 2 * (len(widths) - 1))
+    widths = _widths(headers, cells)
+    room = width() - 2 * (len(widths) - 1)
+    if whole:
+        widths[-1] = max(cell_width(headers[-1]), min(widths[-1], room - sum(widths[:-1])))
+    widths = _fitted(widths, room)
     if any(headers):
         _print_row(headers, widths, right)
     for row in cells:
-        _print_row(row, widths, right)
+        if whole and cell_width(row[-1]) > widths[-1]:
+            _print_row(row[:-1], widths[:-1], right)
+            print(f"    {row[-1]}")
+        else:
+            _print_row(row, widths, right)
+
+
+def whole_lines(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """How many rows :func:`show_table` shows on one line, when their last cells are not cut."""
+    cells = [[printable(cell) for cell in row] for row in rows]
+    widths = _widths(headers, cells)
+    room = width() - 2 * (len(widths) - 1) - sum(widths[:-1])
+    return sum(cell_width(row[-1]) <= room for row in cells)
+
+
+def _widths(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(cell_width, column)) for column in zip(headers, *cells, strict=True)]
 
 
 def cell_width(text: str) -> int:
@@ -176,12 +202,31 @@ def _print_row(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]
 
 
 def print_folded(text: str, indent: str = "") -> None:
-    """Print one line's text in as many lines as the width asks for, those after the first indented by four more."""
+    """Print one line's text in as many lines as the width asks for, those after the first indented by four more.
+
+    A path is never cut, so that it can be copied: one that is wider than the terminal has a line of its own.
+    """
     rest, lead = safe_line(text), indent
     while rest:
-        piece = folded(rest, max(8, width() - len(lead)))[0]
+        piece = first_line(rest, max(8, width() - len(lead)))
         print(lead + piece)
         rest, lead = rest[len(piece) :].lstrip(), indent + "    "
+
+
+_WORD = re.compile(r"\S*?[：；，。（）、]|\S+")
+"""A word and what ends it, where Chinese signs do as spaces do."""
+
+
+def first_line(text: str, room: int) -> str:
+    """The beginning of ``text`` that goes on a line of ``room`` columns; more where it is one path."""
+    piece = folded(text, room)[0]
+    for word in _WORD.finditer(text):
+        if word.start() >= len(piece):
+            break
+        if word.end() > len(piece) and "/" in word.group():
+            before = text[: word.start()].rstrip()
+            return before or text[: word.end()]
+    return piece
 
 
 def folded(text: str, room: int) -> list[str]:
@@ -306,6 +351,9 @@ def _field(out: Console, label: str, text: str, *, fold: bool = True) -> None:
     lead = Text.assemble((f"  {label}".ljust(12 - sum(ord(c) > 255 for c in label)), "dim"))
     room = out.width - 12
     body = Text(safe, overflow="fold" if fold else "ellipsis", no_wrap=not fold)
+    if fold and any("/" in word.group() and cell_width(word.group()) > room for word in _WORD.finditer(safe)):
+        _print_whole(lead, safe, room)
+        return
     lines = body.wrap(out, room) if fold else [body]
     for number, line in enumerate(lines):
         if not fold:
@@ -315,6 +363,17 @@ def _field(out: Console, label: str, text: str, *, fold: bool = True) -> None:
             out.print(Text.assemble(lead, line))
         else:
             out.print(Padding(line, (0, 0, 0, 12), expand=False))
+
+
+def _print_whole(lead: Text, text: str, room: int) -> None:
+    """A field with a path that is wider than ``room``, which is not cut."""
+    start, out = lead, console()
+    while text:
+        piece = first_line(text, room)
+        out.print(start, end="")
+        print(piece, flush=True)
+        start = type(lead)(" " * 12)
+        text = text[len(piece) :].lstrip()
 
 
 def _rank_of(severity: str) -> int:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import click
 
+from mswb.cache.entries import REPORTED
+from mswb.cache.sniff import KINDS
 from mswb.cli import output
+from mswb.cli.alike import lumped, pattern, place_of
 from mswb.cli.sizes import human_bytes
 from mswb.findings import language
-from mswb.plan import Outcome, Plan, apply, to_report
+from mswb.plan import Action, Outcome, Plan, apply, to_report
 
 WORDS: dict[str, dict[str, str]] = {
     "en": {
         "bytes": "{count} bytes",
+        "disk": "{size} on disk",
         "note": "note: {text}",
         "one": "1 action",
         "many": "{count} actions",
@@ -25,6 +29,7 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "zh": {
         "bytes": "{count} 字节",
+        "disk": "占用磁盘 {size}",
         "note": "说明：{text}",
         "one": "1 个操作",
         "many": "{count} 个操作",
@@ -55,20 +60,34 @@ KIND_WORDS: dict[str, dict[str, str]] = {
     },
 }
 """Kinds of actions as a person reads them; every other one is its own word."""
+_LEFTOVERS = frozenset(KINDS[form] for form, kind in REPORTED.items() if kind == "leftover")
+"""What the detail of a cleaning's action begins with, for what other programs left."""
 
 
 def show_plan(plan: Plan, nothing: str) -> None:
     """Print every action with its target and size, then the notes and the sum; ``nothing`` where there is no action."""
     words = WORDS[language()]
-    for action in plan.actions:
+    for alike in lumped(plan.actions, _sort):
+        action = alike[0]
         kind = KIND_WORDS[language()].get(action.kind, action.kind.replace("-", " "))
-        output.print_folded(f"{kind}  {action.target}")
-        parts = [action.detail, sized(action.bytes) if action.bytes else ""]
+        output.print_folded(f"{kind}  {pattern([one.target for one in alike])}")
+        parts = [action.detail, _on_disk(sum(one.bytes for one in alike))]
         output.print_folded(", ".join(part for part in parts if part), "    ")
     for warning in plan.warnings:
         output.print_folded(words["note"].format(text=warning))
     count = words["one"] if len(plan.actions) == 1 else words["many"].format(count=len(plan.actions))
-    output.print_folded(f"{count}{', ' + sized(plan.bytes) if plan.bytes else ''}" if plan.actions else nothing)
+    output.print_folded(f"{count}{', ' + _on_disk(plan.bytes) if plan.bytes else ''}" if plan.actions else nothing)
+
+
+def _sort(action: Action) -> Hashable | None:
+    """What actions share that stand on one line: those on leftovers of programs; every other has its own."""
+    if not (action.target.startswith("shm:") or action.detail.rpartition(", ")[0] in _LEFTOVERS):
+        return None
+    return (action.kind, action.detail, *place_of(action.target))
+
+
+def _on_disk(count: int) -> str:
+    return WORDS[language()]["disk"].format(size=sized(count)) if count else ""
 
 
 def sized(count: int) -> str:
