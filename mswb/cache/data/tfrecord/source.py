@@ -17,8 +17,11 @@ CHUNK = 1 << 18
 _MARKS = 128
 _SPACING = 1 << 22
 _GLANCE = 512
+_STEP = 16
 _EITHER = 47
 """zlib's window bits for a header of gzip or zlib."""
+WRONG_TRAILER = "the checksum at the end of the packed data does not fit what came out"
+"""What is said where every byte came out, and the packed file's own checksum of them is another."""
 _PACKED = {b"\x1f\x8b\x08": "gzip", b"\x78\x01": "zlib", b"\x78\x5e": "zlib", b"\x78\x9c": "zlib", b"\x78\xda": "zlib"}
 
 
@@ -186,16 +189,27 @@ class Packed:
 def _before_error(inflater: zlib._Decompress, fed: bytes) -> bytes:
     """What comes out of ``fed`` before the byte that zlib stumbles over."""
     out: list[bytes] = []
-    try:
-        for at in range(0, len(fed), 16):
-            out.append(inflater.decompress(fed[at : at + 16], CHUNK))
-    except zlib.error:
-        pass
+    for at in range(0, len(fed), _STEP):
+        before = inflater.copy()
+        try:
+            out.append(inflater.decompress(fed[at : at + _STEP], CHUNK))
+        except zlib.error:
+            return b"".join([*out, *_single(before, fed[at : at + _STEP])])
     return b"".join(out)
 
 
+def _single(inflater: zlib._Decompress, fed: bytes) -> Iterator[bytes]:
+    """The same, byte by byte: the last records come out with the bytes before a trailer that is wrong."""
+    try:
+        for at in range(len(fed)):
+            yield inflater.decompress(fed[at : at + 1], CHUNK)
+    except zlib.error:
+        return
+
+
 def _words(problem: zlib.error) -> str:
-    return str(problem).rpartition(": ")[2]
+    words = str(problem).rpartition(": ")[2]
+    return WRONG_TRAILER if words == "incorrect data check" else words
 
 
 class Window:

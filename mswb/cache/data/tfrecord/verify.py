@@ -18,7 +18,7 @@ from mswb.cache.data.tfrecord.foreign import foreign
 from mswb.cache.data.tfrecord.frames import BESIDE, Broken, Frames, Long, walk
 from mswb.cache.data.tfrecord.resync import HEADER
 from mswb.cache.data.tfrecord.shards import shard_faults
-from mswb.cache.data.tfrecord.source import Packed, Source, opened
+from mswb.cache.data.tfrecord.source import WRONG_TRAILER, Packed, Source, opened
 from mswb.cache.data.tfrecord.tally import Group, Lack, Tally, report
 from mswb.files.safety import printable
 
@@ -221,6 +221,8 @@ class _Seen:
                 self.total -= 1
             code = "truncated" if source.cut else "corrupted"
             reason = f"{source.problem}, after {self.intact} whole records ({source.packing})"
+            if source.problem == WRONG_TRAILER and self.intact == self.records:
+                reason = f"{source.problem} ({source.packing}); all {self.records} records fit their own checksums"
             self._add(Fault(code, reason, offset=source.consumed))
         words = source.packing.upper()
         self._add(Fault("compressed", f'{source.packing}; compression_type="{words}" reads it', offset=0))

@@ -91,7 +91,7 @@ OTHERS = {
     "gzip of text": (gzip.compress(b"no record " * 50), "not-a-record-file", "gzip"),
     "gzip header": (b"\x1f\x8b\x08" + bytes(3), "truncated", "ends too early"),
     "gzip cut": (_PACKED[:-9], "truncated", "ends too early"),
-    "gzip crc": (flipped(_PACKED, len(_PACKED) - 6), "corrupted", "incorrect data check"),
+    "gzip crc": (flipped(_PACKED, len(_PACKED) - 6), "corrupted", "the checksum at the end"),
     "zlib": (flipped(zlib.compress(GOOD), 3000), "corrupted", "zlib"),
 }
 
@@ -216,3 +216,19 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
     assert statuses == "corrupted truncated"
     assert int(peak) * 1024 < 200_000_000
     assert bomb.stat().st_size < 20_000_000
+
+
+@pytest.mark.parametrize(("packing", "back"), [("gzip", 8), ("zlib", 4)])
+def test_a_wrong_checksum_of_the_packed_file_alone_costs_no_record(tmp_path: Path, packing: str, back: int) -> None:
+    whole = GOOD
+    packed = bytearray(gzip.compress(whole) if packing == "gzip" else zlib.compress(whole))
+    packed[-back] ^= 1
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(packed)
+    found = verified(path)
+    assert found.status == "corrupted" and found.records == found.intact_records
+    (fault,) = [fault for fault in found.faults if fault.code == "corrupted"]
+    assert "checksum at the end" in fault.reason and "own checksums" in fault.reason
+    repair = salvage.plan(str(path), found, None)
+    (outcome,) = apply(repair.plan, repair.kinds)
+    assert outcome.done and Path(f"{path}.repaired").read_bytes() == whole
