@@ -24,7 +24,7 @@ from mswb.findings import Finding, Language, MswbError, Where, language, make
 from mswb.flows import inventory
 from mswb.flows.cache_checks import Told, can_verify, verify
 from mswb.flows.cache_evidence import Evidence, Text
-from mswb.flows.caches import at_file, collect
+from mswb.flows.caches import at_file, beside, collect
 from mswb.inside.cached.filesystem import mount_of
 
 MAX_ENTRIES = 500
@@ -109,10 +109,7 @@ def _first_of_each(hits: Iterable[Hit]) -> list[Hit]:
     """One hit of each rule, with the files that all of them name."""
     found: dict[str, Hit] = {}
     for hit in hits:
-        known = found.get(hit.rule.id)
-        paths = dict.fromkeys((*(known.paths if known else ()), *hit.paths))
-        first = known or hit
-        found[hit.rule.id] = Hit(first.rule, first.text, first.values, tuple(paths), first.file, first.line)
+        found[hit.rule.id] = rules.joined(found.get(hit.rule.id), hit)
     return list(found.values())
 
 
@@ -120,6 +117,7 @@ def _suspects(case: _Case, hits: Sequence[Hit]) -> list[Entry]:
     """What is to be verified.
 
     What the person named; else what the text names; else what the script reads; else what lies in the run's folder.
+    Where the words are about a file that is not there, or is no data, other files have no part in it.
     """
     evidence = case.evidence
     forms = frozenset[str]().union(*(hit.rule.forms for hit in hits)) if hits else frozenset()
@@ -130,11 +128,35 @@ def _suspects(case: _Case, hits: Sequence[Hit]) -> list[Entry]:
     if exact or not forms:
         return exact
     named = rules.resolve([path for hit in hits for path in hit.paths], evidence.folders)
-    for paths in (named, evidence.hints, _folders(case, forms)):
+    found = _at(case, named, forms)
+    if found:
+        return found
+    about = [path for hit in hits if hit.rule.ask != "file" for path in hit.named]
+    for paths in (_around(case, about),) if about else (evidence.hints, _folders(case, forms)):
         found = _at(case, paths, forms)
         if found:
             return found
     return []
+
+
+def _around(case: _Case, names: Sequence[str]) -> list[str]:
+    """Notes on names that lead to no data; and what may be meant by them: the cache or the files in the same folder."""
+    found: list[str] = []
+    for name in dict.fromkeys(names):
+        path = next(iter(rules.resolve([name], case.evidence.folders)), None)
+        if path is not None:
+            case.notes.append(make("triage-no-data", values={"path": path}))
+            continue
+        case.notes.append(make("triage-file-gone", values={"path": name}))
+        folder = os.path.dirname(name)
+        if os.path.isabs(folder) and os.path.isdir(folder):
+            found += [entry.path for entry in beside(folder) if entry.path == folder or _is_renamed(entry)]
+    return found
+
+
+def _is_renamed(entry: Entry) -> bool:
+    """Whether a file says of itself that it had another name."""
+    return entry.status == "renamed"
 
 
 def _folders(case: _Case, forms: frozenset[str]) -> list[str]:
@@ -301,7 +323,7 @@ def _stats(folder: str) -> Mapping[str, Any]:
 def _ending(case: _Case, hits: Sequence[Hit], checked: Sequence[Entry], found: bool) -> list[Finding]:
     """What is said when nothing is to blame: all is whole, no file was found, or no words are known."""
     whole = [entry for entry in checked if entry.status == "ok"]
-    if found:
+    if found or any(note.code in ("triage-file-gone", "triage-no-data") for note in case.notes):
         return []
     if checked:
         named = ", ".join(os.path.basename(entry.path) for entry in whole[:3])

@@ -182,7 +182,7 @@ def at_file(path: str) -> Entry:
     """
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
-    found = next((item for item in _beside(folder) if path in _files(item) or item.path == folder), None)
+    found = next((item for item in beside(folder) if path in _files(item) or item.path == folder), None)
     if found is not None:
         return found
     file = facts(folder, name)
@@ -190,7 +190,7 @@ def at_file(path: str) -> Entry:
     raise stop("not-a-record-file", values={"what": "file", "reason": reason, "path": path})
 
 
-def _beside(folder: str) -> list[Entry]:
+def beside(folder: str) -> list[Entry]:
     """The entries that lie in a folder itself."""
     return [from_item(item) for batch in inventory.scan(folder, ["cache"], depth=0) for item in batch.items]
 

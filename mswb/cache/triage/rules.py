@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -43,7 +43,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A rule that was found. ``file`` and ``line`` (from 1) say where; ``paths`` are what the text names near it."""
+    """A rule that was found. ``file`` and ``line`` (from 1) say where; ``paths`` are what the text names near it.
+
+    ``named`` are those of them that the words themselves are about.
+    """
 
     rule: Rule
     text: str
@@ -51,6 +54,7 @@ class Hit:
     paths: tuple[str, ...] = ()
     file: str | None = None
     line: int | None = None
+    named: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=1)
@@ -106,15 +110,17 @@ def find(lines: Iterable[str], file: str | None = None) -> list[Hit]:
             told = True
             values = _values(match)
             near = () if rule.ask == "file" else paths_in("\n".join(rows[number : number + NEAR]))
-            paths = (*values.pop("paths", ()), *near)
-            known = found.get(rule.id)
-            if known is None:
-                found[rule.id] = Hit(rule, line.strip(), values, _few(paths), file, number + 1)
-            else:
-                found[rule.id] = Hit(
-                    rule, known.text, known.values, _few((*known.paths, *paths)), known.file, known.line
-                )
+            named = tuple(values.pop("paths", ()))
+            hit = Hit(rule, line.strip(), values, _few((*named, *near)), file, number + 1, _few(named))
+            found[rule.id] = joined(found.get(rule.id), hit)
     return list(found.values())
+
+
+def joined(known: Hit | None, hit: Hit) -> Hit:
+    """The first of two hits of a rule, with the files that both name."""
+    if known is None:
+        return hit
+    return replace(known, paths=_few((*known.paths, *hit.paths)), named=_few((*known.named, *hit.named)))
 
 
 def paths_in(text: str) -> tuple[str, ...]:

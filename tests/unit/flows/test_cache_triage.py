@@ -303,3 +303,53 @@ def test_the_run_that_was_looked_at_is_named(
     code, found = report(capsys)
     assert (code, found["run"], found["findings"][-1]["code"]) == (1, "20261130_101010_7", "triage-elsewhere")
     assert str(tmp_path / "other") in found["findings"][-1]["title"]
+
+
+GONE = (
+    "ValueError: Invalid cache file format: /data/gone/0000.shard at byte 4096: bad magic",
+    "RuntimeError: Invalid file, mindrecord file: /data/gone/x.mindrecord can not be found. Please check whether the"
+    " mindrecord file exists and do not rename the mindrecord file.",
+    "Invalid file. The following files either cannot be opened, or are not valid TFRecordDataset files: /data/gone/x",
+    "RuntimeError: The input: /data/gone/train.mindrecord.db is not exists.",
+)
+
+
+@pytest.mark.parametrize("text", GONE)
+def test_a_file_that_is_gone_is_said_to_be_and_bystanders_are_left_alone(home: Path, text: str) -> None:
+    damaged(home / "near.tfrecord")
+    shutil.copy(DATA / "mindrecord" / "good" / "good.mindrecord", home / "other.mindrecord")
+    notes = home / "notes"
+    notes.mkdir()
+    (notes / "0000.shard").write_bytes(b"MSWCSHD1" + bytes(99))
+    found = triage(asked(text))
+    assert found.entries == () and len(found.findings) == 2
+    assert [one.code for one in found.findings][1] == "triage-file-gone"
+    assert "/data/gone/" in found.findings[1].title
+
+
+def test_a_file_that_is_no_data_is_said_to_be_none(home: Path) -> None:
+    damaged(home / "near.tfrecord")
+    (home / "notes").mkdir()
+    (home / "notes" / "0000.shard").write_bytes(b"MSWCSHD1" + bytes(99))
+    found = triage(asked("Invalid cache file format: /etc/passwd at byte 12: bad magic"))
+    assert found.entries == () and [one.code for one in found.findings] == ["triage-cache-format", "triage-no-data"]
+    assert found.findings[1].title.startswith("/etc/passwd is there")
+
+
+def test_a_renamed_mindrecord_is_found_in_the_folder_of_its_old_name(home: Path) -> None:
+    shutil.copy(DATA / "mindrecord" / "good" / "good.mindrecord", home / "new.mindrecord")
+    shutil.copy(DATA / "mindrecord" / "good" / "good.mindrecord.db", home / "new.mindrecord.db")
+    damaged(home / "near.tfrecord")
+    found = triage(asked(f"RuntimeError: mindrecord file: {home}/good.mindrecord can not be found. Please check"))
+    assert [entry.path for entry in found.entries] == [str(home / "new.mindrecord")]
+    assert found.root == 0 and found.findings[0].where.file == str(home / "new.mindrecord")
+
+
+def test_a_shard_that_is_gone_leads_to_its_cache(home: Path) -> None:
+    cache = home / "cats" / "363ae1d5ca463f4c"
+    cache.mkdir(parents=True)
+    (cache / "manifest.json").write_text("{}")
+    (home / "dogs").mkdir()
+    (home / "dogs" / "0000.shard").write_bytes(b"MSWCSHD1" + bytes(99))
+    found = triage(asked(f"ValueError: Invalid cache file format: {cache}/0001.shard at byte 0: it is cut"))
+    assert [entry.path for entry in found.entries] == [str(cache)]
