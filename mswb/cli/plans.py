@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 
 import click
 
-from mswb.cache.entries import REPORTED
-from mswb.cache.sniff import KINDS
 from mswb.cli import output
 from mswb.cli.alike import lumped, pattern, place_of
 from mswb.cli.sizes import human_bytes
@@ -60,8 +59,6 @@ KIND_WORDS: dict[str, dict[str, str]] = {
     },
 }
 """Kinds of actions as a person reads them; every other one is its own word."""
-_LEFTOVERS = frozenset(KINDS[form] for form, kind in REPORTED.items() if kind == "leftover")
-"""What the detail of a cleaning's action begins with, for what other programs left."""
 
 
 def show_plan(plan: Plan, nothing: str) -> None:
@@ -81,9 +78,18 @@ def show_plan(plan: Plan, nothing: str) -> None:
 
 def _sort(action: Action) -> Hashable | None:
     """What actions share that stand on one line: those on leftovers of programs; every other has its own."""
-    if not (action.target.startswith("shm:") or action.detail.rpartition(", ")[0] in _LEFTOVERS):
+    if not (action.target.startswith("shm:") or action.detail.rpartition(", ")[0] in _leftovers()):
         return None
     return (action.kind, action.detail, *place_of(action.target))
+
+
+@lru_cache(maxsize=1)
+def _leftovers() -> frozenset[str]:
+    """What the detail of a cleaning's action begins with, for what other programs left."""
+    from mswb.cache.entries import REPORTED  # not needed by every command that has plans
+    from mswb.cache.sniff import KINDS
+
+    return frozenset(KINDS[form] for form, kind in REPORTED.items() if kind == "leftover")
 
 
 def _on_disk(count: int) -> str:
