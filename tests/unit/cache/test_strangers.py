@@ -17,7 +17,7 @@ from mswb.cache.clean import Selection
 from mswb.cache.holders import Snapshot
 from mswb.cache.strangers import stranger
 from mswb.findings import choose_language
-from mswb.flows import cache_clean
+from mswb.flows import cache_clean, caches
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "inventory" / "data"
 KEY = "363ae1d5ca463f4c"
@@ -85,7 +85,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_clean, "snapshot", lambda cancelled=None: Snapshot())
     monkeypatch.setattr(clean, "snapshot", lambda: Snapshot())
     monkeypatch.setattr(cache_clean, "verified", lambda entries, cancelled, told: entries)
-    monkeypatch.setattr(cache_clean.caches, "everywhere", lambda environ, seen, cancelled: ([], []))
+    monkeypatch.setattr(caches, "everywhere", lambda environ, seen, cancelled: ([], []))
 
 
 @pytest.fixture
