@@ -17,6 +17,8 @@ from mswb.cache.data.tfrecord.source import Source
 HEADER, FOOTER = 12, 4
 STREAM = 1 << 20
 _CHUNK = 1 << 18
+SEARCHED = 64 << 20
+"""Bytes of a packed file's content in which a first record is looked for."""
 _NOWHERE = 1 << 40
 """What is taken for the size of a packed content that hasn't been seen to its end."""
 _SLACK = 1 << 28
@@ -86,9 +88,10 @@ def next_frame(
     Args:
         watch: told the offset now and then; once it returns True, the search ends.
     """
-    at = start
+    at, kept = start, b""
     while limit is None or at < limit:
-        data = source.read(at, _CHUNK + HEADER - 1)
+        # What a packed file holds is never gone back in for the few bytes that are looked at twice.
+        data = kept + source.read(at + len(kept), _CHUNK + HEADER - 1 - len(kept))
         if len(data) < HEADER + FOOTER or watch(at):
             return None
         if not is_nul(data):
@@ -96,8 +99,21 @@ def next_frame(
             for place, length in zip(*_headers(data, left), strict=True):
                 if data_fits(source, at + place + HEADER, length, budget)[0]:
                     return at + place
-        at += len(data) - HEADER + 1
+        at, kept = at + len(data) - HEADER + 1, data[1 - HEADER :]
     return None
+
+
+def begins_with_records(source: Source, cancelled: Callable[[], bool] = lambda: False) -> bool:
+    """Whether a packed file may hold records: its first header fits, or a whole record follows within
+    :data:`SEARCHED` bytes, or there are no more bytes than that.
+
+    A small file can unpack to any size, and to look for records in all of that would take as long.
+    """
+    head = source.read(0, HEADER)
+    if len(head) < HEADER or mask(value(head[:8])) == int.from_bytes(head[8:], "little"):
+        return True
+    found = next_frame(source, 1, Budget(source), lambda offset: cancelled(), limit=SEARCHED)
+    return found is not None or not source.read(SEARCHED, 1)
 
 
 def _headers(data: bytes, left: int) -> tuple[list[int], list[int]]:

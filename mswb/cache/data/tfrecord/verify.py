@@ -16,7 +16,7 @@ from mswb.cache.check import MAX_FAULTS, Checked, Fault, Options, Watch
 from mswb.cache.data.tfrecord.bits import flipped_byte
 from mswb.cache.data.tfrecord.foreign import foreign
 from mswb.cache.data.tfrecord.frames import BESIDE, Broken, Frames, Long, walk
-from mswb.cache.data.tfrecord.resync import HEADER
+from mswb.cache.data.tfrecord.resync import HEADER, SEARCHED, begins_with_records
 from mswb.cache.data.tfrecord.shards import shard_faults
 from mswb.cache.data.tfrecord.source import WRONG_TRAILER, Packed, Source, opened
 from mswb.cache.data.tfrecord.tally import Group, Lack, Tally, report
@@ -59,6 +59,9 @@ def check(path: str, options: Options, watch: Watch) -> Checked:
         other = foreign(source.read(0, 64))
         if other is not None:
             return _one(other)
+        if source.packing and not begins_with_records(source, watch.cancelled):
+            reason = f"no record is found in the first {SEARCHED >> 20} MiB of what the {source.packing} file holds"
+            return _one(Fault("not-a-record-file", reason, offset=0))
         seen = _Seen(path, source, options)
         seen.walk(watch)
         if watch.cancelled():

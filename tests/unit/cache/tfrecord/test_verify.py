@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mswb.cache.check import MAX_FAULTS, Options, Watch, findings_of
-from mswb.cache.data.tfrecord import salvage
+from mswb.cache.data.tfrecord import salvage, source
 from mswb.cache.data.tfrecord.bits import flipped_byte
 from mswb.cache.data.tfrecord.verify import check
 from mswb.plan import apply
@@ -232,3 +232,16 @@ def test_a_wrong_checksum_of_the_packed_file_alone_costs_no_record(tmp_path: Pat
     repair = salvage.plan(str(path), found, None)
     (outcome,) = apply(repair.plan, repair.kinds)
     assert outcome.done and Path(f"{path}.repaired").read_bytes() == whole
+
+
+def test_a_small_file_that_unpacks_to_much_without_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bomb.tfrecord"
+    path.write_bytes(gzip.compress(bytes(128 << 20)))
+    taken: list[int] = []
+    more = source.Packed._more
+    monkeypatch.setattr(source.Packed, "_more", lambda self: taken.append(1) or more(self))  # type: ignore[func-returns-value]
+    checked = verified(path)
+    assert checked.status == "not-a-record-file" and "64 MiB" in checked.detail
+    assert len(taken) * source.CHUNK < 70 << 20
+    path.write_bytes(gzip.compress(b"damaged header" + GOOD))
+    assert verified(path).intact_records == 50
