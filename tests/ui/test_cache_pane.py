@@ -225,6 +225,21 @@ async def test_clean_and_undo(tmp_path: Path, project: Path) -> None:
         assert (project / BAD).read_bytes() == before
 
 
+async def test_undo_puts_nothing_over_what_has_come_since(tmp_path: Path, project: Path) -> None:
+    async with opened(tmp_path) as (app, pane, pilot):
+        said: list[str] = []
+        app.notify = lambda text, **_: said.append(text)  # type: ignore[method-assign]
+        on(pane, BAD)
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(app.screen, PlanScreen))
+        await pilot.press("a")
+        await until(pilot, lambda: listed(pane) == [GOOD])
+        (project / BAD).write_bytes(b"new")
+        await pilot.press("q", "u")
+        await until(pilot, lambda: any("not taken back" in text for text in said))
+        assert app.screen is app.main and (project / BAD).read_bytes() == b"new" and len(trashes.items()) == 1
+
+
 async def test_a_baseline_is_of_what_is_whole(tmp_path: Path, project: Path) -> None:
     async with opened(tmp_path) as (app, _, pilot):
         said: list[str] = []
