@@ -132,11 +132,13 @@ def test_too_few_workers_are_counted(workspace: Workspace, backend: str) -> None
 def stopped(workspace: Workspace, backend: str, ready: str, *script: str) -> Outcome:
     """Start, wait until rank 1 has written ``ready`` and then nothing for long, interrupt."""
     process = workspace.begin(*flags(backend), workspace.script(script[0]), *script[1:])
+    begun = time.monotonic()
     try:
         wait_until(lambda: ready in workspace.text_of("worker_1.log"), timeout=150)
+        # A rank may pause for seconds while it comes up; a hang is a silence of more than twice the longest pause.
+        long = max(LONG_SILENCE_S, 2.2 * (time.monotonic() - begun))
         log = workspace.log_dir() / "latest" / "worker_1.log"
-        # A rank may pause for seconds while it comes up; a hang is a silence that is much longer.
-        wait_until(lambda: silence(log) > LONG_SILENCE_S, timeout=120)
+        wait_until(lambda: silence(log) > long, timeout=150)
         interrupt(process)
         return finish(process)
     finally:
