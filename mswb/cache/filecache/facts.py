@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mswb.cache.filecache.folders import STATS, fullness, glance, name_of
+from mswb.cache.filecache.stats import sound
 from mswb.cache.filecache.verified import recall
 from mswb.cache.filecache.verify import column_text, open_manifest
 from mswb.files.safety import printable
@@ -79,9 +80,11 @@ def _of_stats(path: str) -> dict[str, Any]:
         stats = read_json(os.path.join(path, STATS))
     except (OSError, InvalidCacheFile):
         stats = {}
-    stats = stats if isinstance(stats, dict) else {}
+    stats, problem = sound(stats)
     facts: dict[str, Any] = {name: _number(stats.get(name)) for name in ("hits", "misses", "loads", "last_used")}
     facts.update((name, _times(stats.get(name))) for name in ("load_ms", "source_ms"))
+    if problem:
+        facts["stats_problem"] = problem
     readers = stats.get("readers")
     facts["readers"] = [_plain(one) for one in readers[-_SHOWN:]] if isinstance(readers, list) else []
     return facts

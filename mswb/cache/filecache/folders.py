@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mswb.cache.filecache.stats import sound
 from mswb.files.items import Guess
 from mswb.files.safety import printable
 
@@ -81,9 +82,9 @@ class Glance:
 
 
 def glance(path: str) -> Glance:
-    """What the indexes, the manifest and ``stats.json`` of a cache say, unchecked; nothing where they say nothing."""
+    """What the indexes, the manifest and ``stats.json`` of a cache say; nothing where that is nothing or nonsense."""
     manifest = _small_json(os.path.join(path, MANIFEST))
-    stats = _small_json(os.path.join(path, STATS))
+    stats, problem = sound(_small_json(os.path.join(path, STATS)))
     key, loads = manifest.get("key"), stats.get("load_ms")
     hits, misses = stats.get("hits"), stats.get("misses")
     more: dict[str, Any] = {"key": printable(key, 80) if isinstance(key, str) else None}
@@ -96,7 +97,7 @@ def glance(path: str) -> Glance:
         more[name] = value if isinstance(value, (int, float)) else None
     records = _rows(path)
     more.update(fullness(manifest.get("source"), manifest.get("key_parts")))
-    return Glance(records, more, full_words(records, more))
+    return Glance(records, more, ", ".join(filter(None, (full_words(records, more), problem))))
 
 
 def fullness(source: Any, key_parts: Any) -> dict[str, int]:

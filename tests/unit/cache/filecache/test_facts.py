@@ -171,3 +171,27 @@ def test_a_full_cache_says_so_everywhere(tmp_path: Path, capsys: pytest.CaptureF
 def test_one_that_is_not_full_says_nothing(source: object) -> None:
     assert fullness(source, {"count": 3}) == {} and full_words(3, fullness(source, None)) == ""
     assert full_words(None, fullness({"full_at": 1 << 20}, [])) == "full at its limit of 1 MiB"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"misses": -5}, "misses is -5"),
+        ({"hits": "many"}, "hits is 'many'"),
+        ({"last_used": float("nan")}, "last_used is nan"),
+        ({"load_ms": {"mean": -1.0, "count": 3}}, "mean of load_ms is -1.0"),
+        ({"load_ms": "fast"}, "load_ms is 'fast'"),
+        ({"hits": True}, "hits is True"),
+        ({"loads": 1 << 70}, "loads is"),
+    ],
+)
+def test_nonsense_in_the_counts_is_ignored_with_a_note(tmp_path: Path, wrong: dict[str, object], words: str) -> None:
+    folder = make(tmp_path, 5)
+    sane = {"hits": 90, "misses": 10, "load_ms": TIMES, "last_used": 5.0}
+    Path(folder, "stats.json").write_text(json.dumps({**sane, **wrong}))
+    (entry,), _ = collect([str(tmp_path)])
+    assert words in entry.detail and "stats.json is ignored" in entry.detail
+    assert entry.more["avg_load_time_ms"] is entry.more["hit_rate"] is entry.more["last_used"] is None
+    facts = filecache.info(folder)
+    assert words in facts["stats_problem"]
+    assert facts["hits"] is facts["misses"] is facts["load_ms"] is None
