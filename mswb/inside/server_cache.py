@@ -98,10 +98,10 @@ def _tell(text: str) -> None:
 
 def take(dataset: Any) -> Note:
     """What a pipeline is made from now; ``dataset`` is the node that has the cache."""
-    from .cached import files
+    from .cached import files, roots
 
     leaves = [node for node in _nodes(dataset) if not node.children]
-    found = [path for leaf in leaves for path in files.paths_in(vars(leaf))]
+    found = [path for leaf in leaves for path in roots.paths_in(vars(leaf))]
     sources = sorted({os.path.abspath(path) for path in found})
     listing = files.render(files.list_files(sources)).decode("ascii")
     port = _port(dataset.cache)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterable, Mapping, Optional, Sequence
+from typing import Any, Iterable, List, Mapping, Optional, Sequence
 
 from ..store import InvalidCacheFile
 from . import key as keys
@@ -12,7 +12,9 @@ from .digest import Digester
 from .files import digest, list_files
 from .opening import Opening, Wishes
 from .pipeline import CannotCache
-from .subject import subject_of
+from .roots import paths_among
+from .say import say
+from .subject import Subject, subject_of
 
 ROOT_VARIABLE = "MSWB_CACHE_ROOT"
 _NAME = re.compile(r"[^/\0\n]{1,200}$")
@@ -81,7 +83,7 @@ def cached(
             f"cache {name!r}: {function} uses {drawn} at random, and what is cached would be drawn once for all "
             f"epochs: leave that to a map() after the cache, or give deterministic=True"
         )
-    listed = list_files(subject.roots if files is None else files, strict, [place])
+    listed = list_files(_roots(name, subject, digester) if files is None else files, strict, [place])
     parts = {
         "name": name,
         "salt": salt,
@@ -99,6 +101,16 @@ def cached(
         return Opening(place, subject, wishes, parts, listed).dataset()
     except InvalidCacheFile as problem:
         raise ValueError(str(problem)) from None
+
+
+def _roots(name: str, subject: Subject, digester: Digester) -> List[str]:
+    """What the source reads, as far as its attributes and its code tell; says what they don't tell."""
+    found = paths_among(digester.texts, subject.roots)
+    for folder in found.left_out:
+        say(f"{name}: {folder} holds the training itself, its files are not watched: name the data with files=[...]")
+    if not found.paths and not subject.plain:
+        say(f"{name}: no source files known: name them with files=[...]")
+    return found.paths
 
 
 def _spawns(options: Mapping[str, Any]) -> bool:

@@ -104,6 +104,12 @@ def all_codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from all_codes(constant)
 
 
+def texts_of(code: types.CodeType) -> List[str]:
+    """The texts in a function that may be paths, or the beginnings of some."""
+    found = [text for part in all_codes(code) for text in part.co_consts if isinstance(text, str)]
+    return [text for text in found if os.sep in text or "." in text]
+
+
 def _unloaded(name: str) -> Optional[types.ModuleType]:
     """A stand-in for a module that is not imported yet: its name and its file."""
     try:

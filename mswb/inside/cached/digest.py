@@ -23,8 +23,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import numpy as np
 
-from .bytecode import asks_for_names, code_parts, globals_of, is_library, is_library_code, tagged
-from .kinds import hex_of, made_in_c, module_of, name_of, slots_of, source_of
+from .bytecode import asks_for_names, code_parts, globals_of, is_library, is_library_code, tagged, texts_of
+from .kinds import hex_of, holder_of, made_in_c, module_of, name_of, slots_of, source_of
 from .randomness import GENERATORS, drawn_at_random, methods_that_draw, random_operation
 from .serve import Rest, Samples
 
@@ -66,12 +66,14 @@ class Digester:
         code: from the name of a function, class or module ("train:resize") to its digest.
         packages: versions of the installed packages that are used.
         random: functions that draw at random, and what they call.
+        texts: what may name files: texts, paths and lists of them, each with the name of what holds it.
     """
 
     def __init__(self, tolerant: bool = False) -> None:
         self.code: Dict[str, str] = {}
         self.packages: Dict[str, str] = {}
         self.random: Dict[str, str] = {}
+        self.texts: List[Tuple[str, Any]] = []
         self._tolerant = tolerant
         self._foreign = False
         self._names: Dict[int, str] = {}
@@ -93,9 +95,12 @@ class Digester:
         """A description of a value; two differ when the values do."""
         kind = type(value)
         if kind in _SCALARS:
+            if kind is str:
+                self.texts.append((holder_of(place), value))
             yield tagged(kind.__name__, repr(value))
             return
         if kind in (list, tuple) and set(map(type, value)) <= _PLAIN:
+            self.texts.append((holder_of(place), value))
             yield tagged(kind.__name__, repr(value))
             return
         if id(value) in self._open:
@@ -155,6 +160,10 @@ class Digester:
     def _text(self, value: Any, place: str) -> Iterator[bytes]:
         yield tagged(type(value).__name__, str(value))
 
+    def _path(self, value: PurePath, place: str) -> Iterator[bytes]:
+        self.texts.append((holder_of(place), value))
+        yield from self._text(value, place)
+
     def _repr(self, value: Any, place: str) -> Iterator[bytes]:
         yield tagged(type(value).__name__, repr(value))
 
@@ -201,6 +210,7 @@ class Digester:
             if asks:
                 raise Unhashable(name, function, f"calls {asks}(), and what it takes of them can't be told")
             yield from code_parts(function.__code__, function.__doc__)
+            self.texts += [("", text) for text in texts_of(function.__code__)]
         yield from self._if_any(function.__defaults__, f"a default of {name}", foreign)
         yield from self._if_any(function.__kwdefaults__, f"a default of {name}", foreign)
         yield from self._attributes(vars(function), name)
@@ -464,7 +474,7 @@ _FORMS: Tuple[Tuple[Any, _Describe], ...] = (
     (np.dtype, Digester._repr),
     (np.ufunc, Digester._ufunc),
     (GENERATORS, Digester._generator),
-    (PurePath, Digester._text),
+    (PurePath, Digester._path),
     ((slice, range), Digester._repr),
     ((bytearray, memoryview), Digester._buffer),
     (re.Pattern, Digester._pattern),

@@ -10,13 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, Iterator, NamedTuple, Optional, Sequence, Set, Tuple
 
 LIST = "source.list"
-MAX_TEXTS = 4_000_000
-_SAYS_PATH = re.compile(r"(?i)(dir|path|file|root|folder|data)")
-_MINDRECORD = re.compile(r"\d*$")
 
 
 class Listed(NamedTuple):
@@ -41,14 +37,21 @@ def list_files(roots: Iterable[str], strict: bool = False, without: Sequence[str
     left_out = {os.path.realpath(path) for path in without}
     found: Files = {}
     for root in sorted({os.path.abspath(root) for root in roots}):
-        above = os.path.dirname(root)
-        if any(other != root and (above + os.sep).startswith(other.rstrip(os.sep) + os.sep) for other in found):
+        if any(above in found for above in _above(root)):
             continue  # it lies in a root that is listed already
         if os.path.isdir(root):
             found[root] = dict(_walk(root, "", strict, left_out, {os.path.realpath(root)}))
         else:
             found[root] = {"": _listed(root, strict)} if os.path.isfile(root) else {}
     return found
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders that a path lies in, the next one first."""
+    above = os.path.dirname(path)
+    while above != path:
+        yield above
+        path, above = above, os.path.dirname(above)
 
 
 def _walk(folder: str, prefix: str, strict: bool, left_out: Set[str], above: Set[str]) -> Iterator[Tuple[str, Listed]]:
@@ -177,60 +180,3 @@ def digest(files: Files, strict: bool) -> str:
         told = (path, item.size, item.sha256) if strict else (path, item.size, item.mtime_ns)
         content.update(repr(told).encode("utf-8", "surrogatepass"))
     return content.hexdigest()
-
-
-def paths_in(attributes: Mapping[str, Any], known: Sequence[str] = ()) -> List[str]:
-    """The paths among the texts that a source keeps in its attributes: those that exist.
-
-    Names in a list lie below the folders that other attributes name (``root`` and ``names``), and so they are covered.
-    """
-    found: List[str] = list(known)
-    folders: List[str] = []
-    for name, text in _texts(attributes):
-        if not _can_be_path(name, text):
-            continue
-        if any(text.startswith(folder) for folder in folders):
-            continue
-        if os.path.isdir(text):
-            folders.append(text.rstrip(os.sep) + os.sep)
-        elif not os.path.isfile(text):
-            continue
-        found.append(text)
-        found += _parts_of_mindrecord(text)
-    return found
-
-
-def _can_be_path(name: str, text: str) -> bool:
-    if not text or len(text) > 4096 or "\0" in text or "\n" in text:
-        return False
-    # A lone dot or slash is more often a separator than a folder.
-    return text not in (".", "..", "/") or _SAYS_PATH.search(name) is not None
-
-
-def _texts(attributes: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
-    """All texts and paths in some attributes, folders' names first by being short; at most :data:`MAX_TEXTS`."""
-    left = MAX_TEXTS
-    stack: List[Tuple[str, Any, int]] = [(name, value, 0) for name, value in reversed(list(attributes.items()))]
-    while stack and left:
-        name, value, depth = stack.pop()
-        left -= 1
-        if isinstance(value, str):
-            yield name, value
-        elif isinstance(value, os.PathLike):
-            text = os.fspath(value)
-            if isinstance(text, str):
-                yield name, text
-        elif depth < 4 and isinstance(value, (list, tuple, set, frozenset)):
-            stack += [(name, item, depth + 1) for item in value]
-        elif depth < 4 and isinstance(value, dict):
-            stack += [(name, item, depth + 1) for pair in value.items() for item in pair]
-
-
-def _parts_of_mindrecord(path: str) -> List[str]:
-    """The index and the other parts of a MindRecord set, of which one file is named."""
-    if not os.path.isfile(path + ".db"):
-        return []
-    folder, name = os.path.split(os.path.abspath(path))
-    stem = _MINDRECORD.sub("", name)
-    rest = re.compile(re.escape(stem) + r"\d*(\.db)?$")
-    return [os.path.join(folder, other) for other in os.listdir(folder) if rest.match(other)]

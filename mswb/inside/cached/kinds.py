@@ -53,3 +53,9 @@ def hex_of(parts: Iterator[bytes]) -> str:
         digest.update(b"%d:" % len(part))
         digest.update(part)
     return digest.hexdigest()
+
+
+def holder_of(place: str) -> str:
+    """The name of the attribute or variable of a place, by which a lone dot may be told to be a folder."""
+    quoted = place.split("'")
+    return quoted[1] if len(quoted) > 2 else place.rpartition(".")[2]

@@ -11,8 +11,8 @@ import copy
 from typing import Any, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple
 
 from .digest import Digester
-from .files import paths_in
 from .randomness import random_operation
+from .roots import images_of_manifest, is_plain, paths_in
 
 _ROW_WISE = frozenset({"MapDataset", "RenameDataset", "ProjectDataset"})
 _KEPT_SAMPLERS = frozenset({"SequentialSampler", "SubsetSampler"})
@@ -39,6 +39,7 @@ class Pipeline(NamedTuple):
             of another kind chooses.
         nodes: (what, digest) of each node and transform, from the source on.
         roots: the files and folders that it reads.
+        plain: whether its data are in memory.
         source: the Python source and its column names, where the pipeline is nothing else than that.
     """
 
@@ -48,6 +49,7 @@ class Pipeline(NamedTuple):
     shards: Optional[Tuple[int, int]]
     nodes: List[Tuple[str, str]]
     roots: List[str]
+    plain: bool
     source: Optional[Tuple[Any, List[str]]]
 
 
@@ -78,7 +80,8 @@ def analyse(dataset: Any, digester: Digester, deterministic: bool = False) -> Pi
         roots += _roots(node)
     alone = type(dataset).__name__ == "GeneratorDataset" and random_access(leaf.source)
     source = (leaf.source, list(leaf.column_names or [])) if alone and not getattr(leaf, "collate_fn", None) else None
-    return Pipeline(bare, sampler, shuffled, shards, nodes, roots, source)
+    plain = all(is_plain(getattr(node, "source", None)) for node in _all_nodes(bare) if not node.children)
+    return Pipeline(bare, sampler, shuffled, shards, nodes, roots, plain, source)
 
 
 def is_dataset(value: Any) -> bool:
@@ -188,7 +191,9 @@ def _node(node: Any, digester: Digester) -> Iterator[Tuple[str, str]]:
     label = _label(node)
     left_out = _NO_MATTER | _CODE
     plain = {name: value for name, value in vars(node).items() if not name.startswith("_") and name not in left_out}
+    taken = len(digester.texts)
     yield label, digester.digest(sorted(plain.items()), label)
+    del digester.texts[taken:]  # names of columns and the like; the paths among them are found by _roots
     for name in sorted(_CODE & vars(node).keys()):
         value = getattr(node, name)
         parts = value if name == "operations" else [value]
@@ -208,4 +213,5 @@ def _roots(node: Any) -> List[str]:
         return []
     plain = {name: value for name, value in vars(node).items() if not name.startswith("_") and name not in _NO_MATTER}
     source = getattr(node, "source", None)
-    return paths_in(plain) + (paths_in(vars(source)) if hasattr(source, "__dict__") else [])
+    named = images_of_manifest(node.dataset_file) if _label(node) == "ManifestDataset" else []
+    return paths_in(plain) + named + (paths_in(vars(source)) if hasattr(source, "__dict__") else [])

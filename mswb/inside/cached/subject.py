@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, S
 
 from . import key as keys
 from .digest import Digester
-from .files import paths_in
 from .pipeline import CannotCache, analyse, is_dataset, random_access, rows
+from .roots import is_plain, paths_in
 
 _DEFAULT_NAMES = {1: ["data"], 2: ["data", "label"]}
 
@@ -25,6 +25,7 @@ class Subject(NamedTuple):
         shuffled, shards: what the options stand for; None where it can't be said in these words.
         parts: for the key.
         roots: files and folders that it reads.
+        plain: whether its data are in memory.
         uncached: makes the dataset without a cache.
         count_them: finds out how many there are, where ``number`` does not say it.
     """
@@ -38,6 +39,7 @@ class Subject(NamedTuple):
     shards: Optional[Tuple[int, int]]
     parts: Dict[str, Any]
     roots: List[str]
+    plain: bool
     uncached: Callable[[], Any]
     count_them: Optional[Callable[[], int]] = None
 
@@ -72,6 +74,7 @@ def subject_of(
         shards,
         parts,
         found.roots,
+        found.plain,
         lambda: source,
         lambda: int(copy.deepcopy(found.bare).get_dataset_size()),
     )
@@ -114,6 +117,7 @@ def _python(source: Any, digester: Digester, names: List[str], options: Dict[str
         shards,
         parts,
         paths_in(vars(source)) if hasattr(source, "__dict__") else [],
+        is_plain(source),
         uncached,
     )
 

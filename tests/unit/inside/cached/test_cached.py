@@ -335,3 +335,39 @@ def test_what_was_filled_as_it_came_is_completed_at_once(root: Path, read: list[
     (folder,) = folders(root)
     assert read_manifest(str(folder)).num_samples == 10 and not list(folder.glob("*.part"))
     assert stats(root)["hits"] == 10
+
+
+def test_files_that_an_inner_source_reads_are_watched(tmp_path: Path, root: Path) -> None:
+    class Inner:
+        def __init__(self, path: Path) -> None:
+            self.path = path
+
+    class Outer(Source):
+        def __init__(self, inner: Inner) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def __getitem__(self, number: int) -> tuple[Any, ...]:
+            return np.load(self.inner.path)[number], np.int64(number)
+
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros(10))
+    assert cached(Outer(Inner(path)), "train").source[0][0] == 0
+    np.save(path, np.ones(10, np.float32))
+    assert cached(Outer(Inner(path)), "train").source[0][0] == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "told"),
+    [
+        (Source(), {}, True),
+        (Source(), {"files": []}, False),
+        ([np.zeros(3)] * 4, {}, False),
+    ],
+)
+def test_a_source_without_files_is_told(
+    source: Any, options: dict[str, Any], told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cached(source, "train", **options)
+    words = "mswb cache: train: no source files known: name them with files=[...]\n"
+    assert (words in capsys.readouterr().err) == told

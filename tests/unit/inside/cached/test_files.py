@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mswb.inside.cached.files import Listed, compare, digest, list_files, parse, paths_in, render, source_changes
+from mswb.inside.cached.digest import Digester
+from mswb.inside.cached.files import Listed, compare, digest, list_files, parse, render, source_changes
+from mswb.inside.cached.roots import images_of_manifest, paths_among, paths_in
 
 
 def tree(folder: Path, *names: str) -> None:
@@ -112,3 +120,96 @@ names = st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=8)
 @given(st.dictionaries(names, st.dictionaries(names, listed, max_size=3), max_size=3))
 def test_a_list_is_read_as_it_was_written(files: dict[str, dict[str, Listed]]) -> None:
     assert parse(render(files).decode("ascii")) == files
+
+
+ROOT = ""
+
+
+class Folder:
+    """Reads files of a folder that its attribute names."""
+
+    def __init__(self, root: str) -> None:
+        self.where = root
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, number: int) -> int:
+        return os.stat(os.path.join(self.where, "1.jpg")).st_size
+
+
+class Wrapped:
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, number: int) -> Any:
+        return self.inner[number]
+
+
+def reads_global() -> Any:
+    yield os.stat(os.path.join(ROOT, "1.jpg")).st_size
+
+
+def closure(root: str) -> Any:
+    return lambda x: (root, x)
+
+
+def of_class(root: str) -> Any:
+    return type("Named", (Wrapped,), {"root": root})(None)
+
+
+def of_code(root: str) -> Any:
+    space = {"__name__": __name__}
+    exec(f"def read(x):\n    return open({root + '/%d.jpg'!r} % x)\n", space)
+    return space["read"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda root: Wrapped(Folder(root)),
+        lambda root: Wrapped({"inner": [Folder(root)]}),
+        lambda root: reads_global,
+        closure,
+        of_class,
+        of_code,
+        lambda root: functools.partial(reads_global, Path(root)),
+    ],
+    ids=["nested", "nested deeply", "global", "closure", "class", "pattern in code", "partial"],
+)
+def test_paths_are_found_wherever_code_takes_them_from(
+    tmp_path: Path, made: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")
+    tree(tmp_path, "data/1.jpg")
+    root = str(tmp_path / "data")
+    monkeypatch.setitem(globals(), "ROOT", root)
+    digester = Digester()
+    digester.digest(made(root), "the source")
+    assert paths_among(digester.texts) == ([root], [])
+
+
+def test_a_path_that_leaves_a_known_folder_is_none_of_it(tmp_path: Path) -> None:
+    tree(tmp_path, "data/1.jpg", "labels.npy")
+    root = str(tmp_path / "data")
+    found = paths_in({"root": root, "labels": os.path.join(root, "..", "labels.npy"), "first": root + "/1.jpg"})
+    assert found == [root, str(tmp_path / "labels.npy")]
+
+
+def test_the_folder_of_the_training_is_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "project/logs").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    texts = [("HERE", str(tmp_path / "project")), ("ABOVE", str(tmp_path)), ("none", "/proc/self/stat")]
+    assert paths_among([*texts, ("x", "logs"), ("", "/")]) == (["logs"], [text for _, text in texts[:2]])
+
+
+def test_the_images_that_a_manifest_names(tmp_path: Path) -> None:
+    tree(tmp_path, "1.jpg", "2.jpg")
+    lines = [json.dumps({"source": str(tmp_path / name)}) for name in ("1.jpg", "2.jpg", "gone.jpg")]
+    (tmp_path / "all.manifest").write_text("\n".join([*lines, "no json", "[1]", '{"source": 1}']))
+    found = images_of_manifest(str(tmp_path / "all.manifest"))
+    assert found == [str(tmp_path / "1.jpg"), str(tmp_path / "2.jpg")]
+    assert images_of_manifest(str(tmp_path / "gone")) == []
