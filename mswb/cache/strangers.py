@@ -35,7 +35,8 @@ _DUMPS: Mapping[str, re.Pattern[str]] = {
 }
 _PLAIN = re.compile(r".*\.mindrecord\d*(?:\.db)?$")
 _STORED = re.compile(
-    rf"(?:{SHARD.pattern}|{INDEX.pattern}|(?:manifest|stats)\.json$|source\.list$|LOCK$|\.stats\.lock$)"
+    rf"(?:{SHARD.pattern}|{INDEX.pattern}|(?:manifest|stats)\.json$|source\.list$|LOCK$|\.stats\.lock$"
+    r"|\.LOCK\.(?:test\.)?[0-9a-f]+$|\.stats\.json\.\d+\.\d+$)"
 )
 _PACKAGED = re.compile(r"(?!.*\.(?:py|pyi|so)$)")
 """Known by its place in the package, whatever its files; but a package of that name holds code."""

@@ -33,7 +33,11 @@ class Kind:
 
 KINDS = (
     Kind(f"cats/{KEY}", "file-cache", ("0000.shard", "0000.idx", "manifest.json", "stats.json", ".stats.lock", "LOCK")),
-    Kind("copied", "file-cache", ("0000.shard", ".manifest.json.x1_y.tmp", "source.list", "0001.shard.part")),
+    Kind(
+        "copied",
+        "file-cache",
+        ("0000.shard", ".manifest.json.x1_y.tmp", "source.list", ".stats.json.77.1", ".LOCK.test.0a1b"),
+    ),
     Kind("rank_0/graph_cache", "compile-cache", ("compile_cache_0.mindir", "compile_dependency.hash")),
     Kind("graphs", "compile-cache", ("backend_compile_cache_1.mindir", "MS_WORKERcompile_cache_0.mindir")),
     Kind("kernel_meta", "kernel-cache", ("a.o", "a.json", "kernel_meta_temp_17/task_pid_1_2.txt", "buildPidInfo.json")),
