@@ -162,7 +162,7 @@ def serving(found: Served) -> Scene:
 
 SCENES = {
     "listed": shows(CacheState(base=BASE)),
-    "one_place": shows(CacheState(base=BASE), "p", "p"),
+    "one_place": shows(CacheState(base=BASE), "p", "p", "j"),
     "chinese": shows(verified(), config='lang = "zh"\n'),
     "ascii": shows(verified(RUNNING), options={"ascii": True}),
     "verifying": shows(verified(RUNNING)),

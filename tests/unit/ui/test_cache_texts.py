@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from mswb.cache.entries import from_item
 from mswb.files.items import Item
 from mswb.plan import Action, Outcome
 from mswb.ui.panes.cache.details import _fact, value_text
+from mswb.ui.panes.cache.foot import line_text
 from mswb.ui.panes.cache.places import place_of, short_bytes, totals
 from mswb.ui.panes.cache.plan_screen import result_text, short
-from mswb.ui.panes.cache.state import Work
+from mswb.ui.panes.cache.state import CacheState, Work
 from mswb.ui.panes.cache.verifying import end_text
 
 
@@ -67,6 +70,14 @@ def test_every_entry_has_one_place() -> None:
 @pytest.mark.parametrize(("size", "text"), [(0, "0B"), (512, "512B"), (1536, "1.5K"), (1 << 30, "1G")])
 def test_a_size_in_few_cells(size: int, text: str) -> None:
     assert short_bytes(size) == text
+
+
+def test_the_line_of_a_file_cache_tells_how_it_serves() -> None:
+    one = item("file-cache", "/p/store/x/1")
+    known = replace(from_item(one), more={"hit_rate": 0.983, "avg_load_time_ms": 12.4}, detail="whole")
+    assert line_text(one, "/p", CacheState(base={one.path: known})) == "98% hits · 12.4 ms a load · store/x · whole"
+    assert line_text(one, "/p", CacheState()) == "store/x"
+    assert line_text(item("npy", "/p/a.npy"), "/p", CacheState()) == ""
 
 
 def test_what_came_of_a_plan() -> None:

@@ -24,7 +24,7 @@ from mswb.ui.context import Context
 from mswb.ui.messages import Copy, ShowFindings
 from mswb.ui.panes.cache import state as caches
 from mswb.ui.panes.cache.details import CacheDetails, entry_text
-from mswb.ui.panes.cache.foot import foot_text
+from mswb.ui.panes.cache.foot import foot_text, line_text
 from mswb.ui.panes.cache.look import look
 from mswb.ui.panes.cache.mending import Mending
 from mswb.ui.panes.cache.places import PlacesBar
@@ -99,6 +99,9 @@ class CachePane(InventoryPane, inherit_bindings=False):
 
     def show_details(self, item: Item | None) -> None:
         self.query_one(CacheDetails).show(item, self.caches)
+
+    def line_of(self, item: Item) -> str:
+        return line_text(item, self.state.root, self.caches)
 
     # -- the state and its drawing
 

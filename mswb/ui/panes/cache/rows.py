@@ -46,7 +46,7 @@ def columns() -> tuple[Column, ...]:
         Column("status", word("status"), width=18, style=status_colour, show=status_text),
         Column("size", word("size"), "bytes", width=9),
         Column("samples", word("samples"), "number", width=8, optional=True),
-        Column("hits", word("hits"), "number", width=6, show=_percent, total=False, optional=True),
+        Column("hits", word("hits"), "number", width=6, show=percent, total=False, optional=True),
         Column("load", word("load"), "seconds", width=9, total=False, optional=True),
         Column("used", word("used"), "age", width=6, total=False, optional=True),
         Column("holders", word("holders"), "number", width=7, total=False, optional=True),
@@ -92,9 +92,9 @@ def _arrays(items: Sequence[Item], entries: Mapping[str, Entry], root: str, now:
         "status": [_status(one) for one in told],
         "size": [item.size_bytes for item in items],
         "samples": [one.records for one in told],
-        "hits": [_number(one, "hit_rate") for one in told],
-        "load": [_seconds(_number(one, "avg_load_time_ms")) for one in told],
-        "used": [_ago(_number(one, "last_used"), now) for one in told],
+        "hits": [number_of(one, "hit_rate") for one in told],
+        "load": [_seconds(number_of(one, "avg_load_time_ms")) for one in told],
+        "used": [_ago(number_of(one, "last_used"), now) for one in told],
         "holders": [_count(one.more.get("holders")) for one in told],
         "age": [max(0.0, now - item.modified) for item in items],
         "files": [item.files for item in items],
@@ -141,11 +141,13 @@ def _share(share: float | None) -> str:
     return glyph("ellipsis") if share is None else f"{min(99, int(100 * share))}%"
 
 
-def _percent(value: Any) -> str:
+def percent(value: Any) -> str:
+    """A share as text."""
     return f"{100 * float(value):.0f}%"
 
 
-def _number(entry: Entry, key: str) -> float | None:
+def number_of(entry: Entry, key: str) -> float | None:
+    """A number that an entry tells beside its own fields."""
     value = entry.more.get(key)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 

@@ -12,6 +12,8 @@ _WORDS = {
     "samples": ("Samples", "样本数"),
     "hits": ("Hits", "命中率"),
     "load": ("Avg load", "平均加载"),
+    "hit rate": ("{rate} hits", "命中率 {rate}"),
+    "a load": ("{time} a load", "平均加载 {time}"),
     "used": ("Used", "使用"),
     "holders": ("In use", "占用"),
     "age": ("Age", "时间"),

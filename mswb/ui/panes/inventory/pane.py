@@ -105,7 +105,8 @@ class InventoryPane(Pane):
     InventoryPane.-empty InventoryTable { height: 3; }
     InventoryPane.-empty .inventory-empty { display: block; }
     InventoryPane .inventory-feet { height: auto; }
-    InventoryPane .inventory-foot { height: 1; width: 1fr; padding: 0 1; color: $text-muted; }
+    InventoryPane .inventory-foot { height: 1; width: 1fr; padding: 0 1; color: $text-muted; text-wrap: nowrap;
+        text-overflow: ellipsis; }
     InventoryPane .inventory-foot.-detail { color: $foreground; }
     InventoryPane.-over Horizontal > Vertical { display: none; }
     InventoryPane.-over .-detail, InventoryPane.-beside .-detail { display: none; }
@@ -140,6 +141,10 @@ class InventoryPane(Pane):
     def show_details(self, item: Item | None) -> None:
         """Draw the details of an entry."""
         self.query_one(DetailsPart).show(item, self._more(item))
+
+    def line_of(self, item: Item) -> str:
+        """Where an entry lies and what it is, in one row."""
+        return foot_text(item, self.state.root)
 
     def look(self, ticket: Ticket, state: InventoryState) -> Found:
         """Find what there is; runs in a thread."""
@@ -212,7 +217,7 @@ class InventoryPane(Pane):
         item = self.current
         if self.is_wide or self.state.details:
             self.show_details(item)
-        self.query_one(".-detail", Static).update("" if item is None else foot_text(item, self.state.root))
+        self.query_one(".-detail", Static).update("" if item is None else self.line_of(item))
 
     def _more(self, item: Item | None) -> str:
         """What a closer look at an entry has told, if there was one."""
