@@ -17,16 +17,21 @@ from mswb.ui import keymap, tasks
 from mswb.ui.screens.launch_form.screen import LaunchForm
 from tests.ui.scenes.all_scenes import SCENES
 from tests.ui.scenes.stage import Stage, staged
-from tests.ui.sessions import LARGE
+from tests.ui.sessions import LARGE, SMALL
 
 
 class Place(NamedTuple):
-    """Where keys are pressed: a scene, and what has the focus in it (a selector; "": what the scene leaves it with)."""
+    """Where keys are pressed: a scene, and what has the focus in it (a selector; "": what the scene leaves it with).
+
+    A small terminal is drawn in a third of the time; the large one is for what only it shows.
+    """
 
     scene: str
     focus: str = ""
+    size: tuple[int, int] = SMALL
 
 
+BESIDE = Place("inventory/profile", "DetailsPart", LARGE)
 CHOICE, ENTRY = Place("form/ready", "#row-backend Choice"), Place("form/ready", "#row-worker_num Entry")
 PLACES: dict[str, tuple[Place, ...]] = {
     "app": (Place("launch/listed"),),
@@ -52,8 +57,8 @@ PLACES: dict[str, tuple[Place, ...]] = {
     "form_start": (Place("form/ready", "Starter"),),
     "help": (Place("shell/help"),),
     "hexview": (Place("caches/bytes"),),
-    "inventory": (Place("inventory/notes"), Place("inventory/profile", "DetailsPart"), Place("inventory/elsewhere")),
-    "inventory_details": (Place("inventory/profile", "DetailsPart"),),
+    "inventory": (Place("inventory/notes"), BESIDE, Place("inventory/elsewhere")),
+    "inventory_details": (BESIDE,),
     "launch": (Place("launch/listed"), Place("launch/failed"), Place("launch/foreign")),
     "launch_confirm": (Place("launch/stop"),),
     "launch_grid": (Place("launch/running"),),
@@ -123,7 +128,7 @@ async def test_every_key_of(
 async def at(place: Place, folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
     """A stage where this place is."""
     folder.mkdir()
-    async with staged(SCENES[place.scene], folder, LARGE, monkeypatch) as stage:
+    async with staged(SCENES[place.scene], folder, place.size, monkeypatch) as stage:
         if place.focus:
             stage.app.screen.query(place.focus).first().focus()
             await stage.settled()
