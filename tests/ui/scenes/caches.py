@@ -102,6 +102,7 @@ PLAN = Plan(
     ),
     ("records 10 and 30 are lost", "freed when the trash is emptied: 'mswb cache trash empty'"),
 )
+NOTHING = Plan((), ("left alone, in use: data/val.mindrecord: process 4711 (python)",))
 DONE = (Outcome(PLAN.actions[0], True), Outcome(PLAN.actions[1], False, "it is in use: process 4711 (python)"))
 
 
@@ -164,19 +165,19 @@ SCENES = {
     "listed": shows(CacheState(base=BASE)),
     "one_place": shows(CacheState(base=BASE), "p", "p", "j"),
     "chinese": shows(verified(), config='lang = "zh"\n'),
-    "ascii": shows(verified(RUNNING), options={"ascii": True}),
+    "ascii": shows(verified(RUNNING), options={"ascii": True}, small=True),
     "verifying": shows(verified(RUNNING)),
     "faults": shows(verified(), "d"),
     "numbers_details": shows(CacheState(base=BASE), "j", "j", "j", "j", "j", "d"),
-    "findings": shows(verified(), "d", "n", "n", "enter"),
+    "findings": shows(verified(), "d", "n", "n", "enter", small=True),
     "plan": planned(),
-    "plan_done": planned(*DONE),
-    "plan_whole": planned(*DONE, keys=("j", "enter")),
-    "plan_nothing": planned(plan=Plan((), ("left alone, in use: data/val.mindrecord: process 4711 (python)",))),
+    "plan_done": planned(*DONE, small=True),
+    "plan_whole": planned(*DONE, keys=("j", "enter"), small=True),
+    "plan_nothing": planned(plan=NOTHING, small=True),
     "server": serving(SERVED),
     "bytes": seen("good.tfrecord", *FAULTS),
-    "bytes_far": seen("good.tfrecord", replace(FAULTS[0], byte=1840)),
-    "bytes_chinese": seen("good.tfrecord", *FAULTS, config='lang = "zh"\n'),
-    "bytes_gone": seen("missing.tfrecord", *FAULTS),
+    "bytes_far": seen("good.tfrecord", replace(FAULTS[0], byte=1840), small=True),
+    "bytes_chinese": seen("good.tfrecord", *FAULTS, config='lang = "zh"\n', small=True),
+    "bytes_gone": seen("missing.tfrecord", *FAULTS, small=True),
 }
 """Every state of the pane beyond the list."""

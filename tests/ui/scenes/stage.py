@@ -121,6 +121,7 @@ class Scene:
         environ: variables that are set meanwhile.
         toasts: whether notices are drawn.
         anew: play it again for the large screen; else the small one grows.
+        small: the small screen alone, since the large one tells nothing that another scene does not.
     """
 
     play: Callable[[Stage], Awaitable[None]]
@@ -130,6 +131,7 @@ class Scene:
     environ: Mapping[str, str] = field(default_factory=dict)
     toasts: bool = False
     anew: bool = False
+    small: bool = False
 
 
 async def pictures(scene: Scene, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[int, int], str]:
@@ -137,7 +139,7 @@ async def pictures(scene: Scene, folder: Path, monkeypatch: pytest.MonkeyPatch) 
     shown = {}
     async with staged(scene, folder, SMALL, monkeypatch) as stage:
         shown[SMALL] = picture(stage.app)
-        if not scene.anew:
+        if not (scene.anew or scene.small):
             await stage.pilot.resize_terminal(*LARGE)
             await stage.settled()
             shown[LARGE] = picture(stage.app)
