@@ -172,6 +172,7 @@ def test_pipelines_of_all_kinds(workspace: Workspace) -> None:
         "batched": [0, 0, 1] * 2,
         "zipped": [0, 2],
         "subset": [0, 1],
+        "concatenated": [0, 1, 2, 0],
         "filtered": [[2, 3, 4], [3, 4], [0]],
         "workers": [True, 1],
         "large": [[0, 2, 4, 6, 8, 10]] * 2,

@@ -17,7 +17,7 @@ from .roots import images_of_manifest, is_plain, paths_in
 _ROW_WISE = frozenset({"MapDataset", "RenameDataset", "ProjectDataset"})
 _KEPT_SAMPLERS = frozenset({"SequentialSampler", "SubsetSampler"})
 """They choose the same samples in the same order each time, and so stay where they are and count for the key."""
-_NO_MATTER_NAMES = """children parent num_parallel_workers cache saved_output_types saved_output_shapes
+_NO_MATTER_NAMES = """children datasets parent num_parallel_workers cache saved_output_types saved_output_shapes
 estimated_output_shapes runtime_context dataset_size python_multiprocessing process_pool callbacks max_rowsize offload
 source_len sample_fn prepared_source generator_op"""
 _NO_MATTER = frozenset(_NO_MATTER_NAMES.split())

@@ -200,6 +200,12 @@ CASES = {
         .batch(2)
     ),
     "subset": lambda: shown(images(sampler=ds.SubsetSampler([1, 3])).cache(name="subset")),
+    "concatenated": lambda: shown(
+        (
+            ds.NumpySlicesDataset(np.arange(3), shuffle=False)
+            + ds.NumpySlicesDataset(np.arange(3), shuffle=False).take(1)
+        ).cache(name="concatenated")
+    ),
     "filtered": filtered,
     "workers": workers,
     "large": large,
