@@ -34,7 +34,7 @@ _MOMENTS = frozenset({"modified", "created", "last_used", "verified_at", "time",
 WORDS: dict[str, dict[str, str]] = {
     "en": {
         "few": "{count} entries: 'mswb cache info PATH' or 'mswb cache info NAME' tells all of one",
-        "full": "full at {limit}: {records} of {total} in its source",
+        "full": "full at {limit}: {records} of {total} in its source are in {path}",
         "nothing": "no cache and no data file in {places}",
         "nobody": "nothing of that name or size in {places}",
         "more": "… and {count} more: --all shows them",
@@ -53,7 +53,7 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "zh": {
         "few": "共 {count} 项：mswb cache info PATH 或 mswb cache info NAME 显示其中一项的全部信息",
-        "full": "已达上限 {limit}：来源 {total} 条中的 {records} 条",
+        "full": "已达上限 {limit}：{path} 中有来源 {total} 条中的 {records} 条",
         "nothing": "{places} 中没有缓存或数据文件",
         "nobody": "{places} 中没有符合该名称或大小的内容",
         "more": "… 另有 {count} 项：--all 全部显示",
@@ -234,9 +234,21 @@ def _show(entries: Sequence[Entry], everything: bool, sums: Sequence[Total], fou
 
 def _show_rows(entries: Sequence[Entry], everything: bool) -> None:
     if entries:
-        show_entries(entries if everything else entries[:MOST], together=not everything)
+        shown = entries if everything else entries[:MOST]
+        show_entries(shown, together=not everything)
+        _show_full(shown)
     if len(entries) > MOST and not everything:
         print(WORDS[language()]["more"].format(count=len(entries) - MOST))
+
+
+def _show_full(entries: Sequence[Entry]) -> None:
+    """The file caches that have reached their limit: what is not in them is read from the source in every epoch."""
+    for entry in entries:
+        limit = entry.more.get("full_at_bytes")
+        if limit is not None:
+            counts = {"records": entry.records, "total": entry.more.get("source_samples", "?")}
+            path = output.short_path(entry.path)
+            output.print_folded(WORDS[language()]["full"].format(limit=human_bytes(limit), path=path, **counts))
 
 
 def _places(found: _Found) -> str:
