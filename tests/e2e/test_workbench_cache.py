@@ -44,7 +44,7 @@ def test_from_a_damaged_file_to_a_repaired_one(workspace: Workspace) -> None:
         desk.see_row("❯ bad.tfrecord")
         desk.type("h", "record 10: length 153")
         desk.see_row("fault 1 of 1")
-        desk.see_row("byte 1,680 = 0x690")
+        desk.see_row("fault at byte 1,800 = 0x708")
         desk.type("q")
         desk.see_row("❯ bad.tfrecord")
         desk.type("F", "bad.tfrecord: this will be done")
