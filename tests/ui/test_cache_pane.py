@@ -180,6 +180,9 @@ async def test_progress_survives_another_pane_and_ends_with_what_could_not_be_re
         assert pane.caches.running
         await app.main.show_pane("cache")
         await until(pilot, lambda: "▶ 43%" in screen_text(app))
+        pane.action_look()  # a look at the disk meanwhile
+        await until(pilot, lambda: not pane.state.looking)
+        assert status(pane, GOOD).startswith("running")
         slow.go_on.set()
         await until(pilot, lambda: not pane.caches.running)
         assert status(pane, GOOD) == "error cache-unreadable"

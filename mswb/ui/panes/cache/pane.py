@@ -35,6 +35,7 @@ from mswb.ui.panes.cache.words import word
 from mswb.ui.panes.inventory import state as states
 from mswb.ui.panes.inventory.look import SHARE
 from mswb.ui.panes.inventory.pane import InventoryPane, Shelf, row_for
+from mswb.ui.panes.inventory.rows import Rows
 from mswb.ui.panes.inventory.state import Found, InventoryState
 from mswb.ui.tasks import Task, Ticket
 from mswb.ui.widgets.lines import LineView
@@ -97,6 +98,9 @@ class CachePane(InventoryPane, inherit_bindings=False):
     def make_details(self) -> Widget:
         return CacheDetails()
 
+    def shown_rows(self, rows: Rows) -> Mapping[str, Sequence[Any]]:
+        return in_work(rows, self.caches.shares())
+
     def show_details(self, item: Item | None) -> None:
         self.query_one(CacheDetails).show(item, self.caches)
 
@@ -126,7 +130,7 @@ class CachePane(InventoryPane, inherit_bindings=False):
         if before.known is not state.known or before.place != state.place:
             self._rearrange()
         if before.shares() != state.shares():
-            self.table.set_data(in_work(self.state.found.rows, state.shares()))
+            self.table.set_data(self.shown_rows(self.state.found.rows))
         self._draw_caches()
         self._draw_details()
         self.refresh_bindings()
@@ -215,8 +219,6 @@ class CachePane(InventoryPane, inherit_bindings=False):
 
     def _take_rows(self, rows: CacheRows) -> None:
         self.change(states.rearranged, rows)
-        if self.caches.running:
-            self.table.set_data(in_work(rows, self.caches.shares()))
 
     def _finished(self, found: Found) -> None:
         if isinstance(found.rows, CacheRows):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,7 +27,7 @@ from mswb.ui.panes.base import Pane
 from mswb.ui.panes.inventory import state as states
 from mswb.ui.panes.inventory.details import DetailsPart, details_text, log_folder
 from mswb.ui.panes.inventory.look import look
-from mswb.ui.panes.inventory.rows import HERE, NAME_CELLS, folder_of, status_colour, status_text
+from mswb.ui.panes.inventory.rows import HERE, NAME_CELLS, Rows, folder_of, status_colour, status_text
 from mswb.ui.panes.inventory.state import Found, InventoryState
 from mswb.ui.panes.inventory.words import empty_text, title_text, word
 from mswb.ui.tasks import Ticket
@@ -138,6 +138,10 @@ class InventoryPane(Pane):
         """The part that shows all of one entry."""
         return DetailsPart()
 
+    def shown_rows(self, rows: Rows) -> Mapping[str, Sequence[Any]]:
+        """The columns of the table for these rows."""
+        return rows.arrays
+
     def show_details(self, item: Item | None) -> None:
         """Draw the details of an entry."""
         self.query_one(DetailsPart).show(item, self._more(item))
@@ -184,7 +188,7 @@ class InventoryPane(Pane):
         table = self.table
         if before.found.rows is not state.found.rows or not len(table.data):
             untouched = not before.looked and table.at_top
-            table.set_data(state.found.rows.arrays)
+            table.set_data(self.shown_rows(state.found.rows))
             if untouched:  # what comes later may be sorted above what was first
                 table.action_top()
         table.set_title(printable(title_text(state)))
