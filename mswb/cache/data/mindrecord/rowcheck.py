@@ -11,6 +11,7 @@ from mswb.cache.check import MAX_FAULTS, Fault, Watch
 from mswb.cache.data.mindrecord.blobs import BadRow, blob_checker, raw_decoder, scalar_names
 from mswb.cache.data.mindrecord.header import Group, Header, Segment, groups
 from mswb.cache.data.mindrecord.index import ERRORS, Index, IndexRow, stored
+from mswb.cache.data.mindrecord.moved import Moved, find
 from mswb.cache.data.mindrecord.quick import Quick
 from mswb.cache.data.mindrecord.reading import Reader
 from mswb.cache.data.mindrecord.walk import Rows, Span, rows_of, spans_by
@@ -31,6 +32,8 @@ class Tally:
         unreadable: why the index could not be read to its end.
         skipped: whether there are row groups that were not looked at, since the file ends before them.
         cut: where the first row begins that the end of the file cuts off, and its number.
+        moved: where bytes were lost or inserted, when rows behind that place were found.
+        gaps: parts of row groups in which rows are lost by that.
     """
 
     faults: list[Fault] = field(default_factory=list)
@@ -45,6 +48,8 @@ class Tally:
     unfit: int = 0
     skipped: bool = False
     cut: tuple[int, int] | None = None
+    moved: Moved | None = None
+    gaps: int = 0
 
     def add(self, fault: Fault) -> None:
         self.total += 1
@@ -73,6 +78,9 @@ def check_rows(reader: Reader, header: Header, index: Index | None, deep: bool, 
         OSError: the file can't be read.
     """
     tally = Tally()
+    found = None if index is None else find(reader, header, index)
+    if found is not None and found.behind is not None:
+        tally.moved = found
     judge = _Judge(reader, header, deep, tally)
     taken = 0
     for group in groups(header):
@@ -132,15 +140,56 @@ class _Judge:
         blob_index = None if index is None else placed_by(index, "blob")
         raw_index = None if index is None else placed_by(index, "raw")
         bad: set[int] = set()
+        if self._tally.moved is not None:
+            moved = [
+                self._moved(group, segment, placed, bad, self._tally.moved)
+                for segment, placed in ((group.blob, blob_index), (group.raw, raw_index))
+            ]
+            self._contents(group, moved[0], moved[1], index, bad)
+            return
         blobs = self._spans(self._blob, group, group.blob, blob_index, bad)
         raws = self._spans(self._raw, group, group.raw, raw_index, bad)
         if index is not None:
             self._compare(group, index, blobs, raws)
+        self._contents(group, blobs, raws, index, bad)
+
+    def _contents(
+        self,
+        group: Group,
+        blobs: Sequence[Span | None],
+        raws: Sequence[Span | None],
+        index: Sequence[IndexRow | None] | None,
+        bad: set[int],
+    ) -> None:
+        """Look into the rows at these places, and count those that are whole."""
         if self._check_blob is not None:
             self._blobs(group, blobs, self._check_blob, bad)
         if self._decode is not None:
             self._raws(group, raws, index, self._decode, bad)
         self._tally.intact += group.rows - len(bad)
+
+    def _moved(
+        self,
+        group: Group,
+        segment: Segment,
+        index: Sequence[tuple[int, Span] | None] | None,
+        bad: set[int],
+        moved: Moved,
+    ) -> list[Span | None]:
+        """Where the rows are in a file that has lost bytes or got some, and that those across the place are lost."""
+        placed = spans_by(index, segment) or []
+        spans: list[Span | None] = moved.spans(segment, placed) if placed else [None] * group.rows
+        missing = [number for number, span in enumerate(spans) if span is None]
+        bad.update(missing)
+        if missing:
+            self._tally.gaps += 1
+            offset = segment.base + (placed[missing[0]][0] if placed else segment.begin)
+            what = f"{abs(moved.by)} bytes are {'missing' if moved.by < 0 else 'too many'} from here on"
+            rows = "the row is" if len(missing) == 1 else f"{len(missing)} rows are"
+            reason = f"{what}: {rows} lost, those behind are moved"
+            record = group.first + missing[0]
+            self._tally.add(Fault("corrupted", reason, offset=offset, record=record, values={"lost": len(missing)}))
+        return spans
 
     def _spans(
         self,

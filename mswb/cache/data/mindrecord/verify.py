@@ -228,6 +228,8 @@ def _data_faults(reader: Reader, header: Header, tally: Tally, savable: int | No
     tally.values_total -= len(tally.values) - len(fresh)
     tally.values = fresh
     faults += fresh
+    if tally.gaps:
+        return faults  # the size is told with the place where bytes are missing, or too many
     if tally.cut is not None:
         faults.append(_cut(reader, header, tally, savable))
     elif header.pages and reader.size < header.end:  # one without rows ends behind the text of its header

@@ -42,6 +42,7 @@ def every(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[bytes, by
         (20704, 20768, b"", {20, 21}),
         (40000, 40008, b"", {59}),  # between the pages: the last row before may be the one
     ],
+    ids=["in 41", "before 27", "in the last", "many", "across two", "between pages"],
 )
 def test_all_but_the_rows_at_the_place(
     tmp_path: Path, every: dict[int, tuple[bytes, bytes]], begin: int, end: int, new: bytes, lost: set[int], index: bool
@@ -50,6 +51,9 @@ def test_all_but_the_rows_at_the_place(
     path.write_bytes(WHOLE[:begin] + new + WHOLE[end:])
     assert chosen(path, index) == {number: row for number, row in every.items() if number not in lost}
     if index:
+        found = look(path)
+        assert (found.status, found.intact_records) == ("corrupted", 60 - len(lost))
+        assert found.faults_total == 1 and found.faults[0].record == min(lost)
         assert f"{60 - len(lost)} of 60" in plan(str(path), look(path), None).plan.actions[0].detail
 
 
@@ -58,6 +62,14 @@ def test_columns_that_were_lost_come_from_the_index(tmp_path: Path, every: dict[
     path.write_bytes(WHOLE[:49500] + WHOLE[49502:])
     assert chosen(path, True) == every
     assert chosen(path, False) == {number: row for number, row in every.items() if number != 10}
+
+
+def test_bytes_that_are_missing_before_the_first_row(tmp_path: Path, every: dict[int, tuple[bytes, bytes]]) -> None:
+    path = good(tmp_path)
+    path.write_bytes(WHOLE[:8000] + WHOLE[8008:])
+    found = look(path)
+    assert (found.status, found.intact_records) == ("truncated", 60)
+    assert chosen(path, True) == every
 
 
 def test_a_cut_file_has_lost_nothing_before_its_end(tmp_path: Path, every: dict[int, tuple[bytes, bytes]]) -> None:
