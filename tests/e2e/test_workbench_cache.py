@@ -67,4 +67,5 @@ def test_from_a_damaged_file_to_a_repaired_one(workspace: Workspace) -> None:
         desk.see_row("whole.tfrecord", "✓ ok")
         assert (data / "whole.tfrecord").read_bytes() == GOOD.read_bytes()
         desk.type(ENTER, "all 50 records are whole")
+        desk.type(ESCAPE)
         desk.quit_by_mouse()

@@ -188,6 +188,7 @@ _TEXTS: Mapping[str, Callable[[float], str]] = {
     "_ms": "{:.4g} ms".format,
     "rate": "{:.1%}".format,
     "last_used": _clock,
+    "verified_at": _clock,
     "created": _clock,
 }
 
