@@ -90,10 +90,13 @@ def test_what_mindspore_writes_and_what_it_reads(tmp_path: Path, ask: Ask) -> No
     for name in ("pages", "texts", "both", "arrays"):
         path = files[name]
         data = bytearray(path.read_bytes())
-        data[(1 << 15) + 4] ^= 0x10  # the length of the first blob part
+        wrong = 1 if name in ("pages", "texts") else 2  # bytes of the length of the first blob part
+        for byte in range(4, 4 + wrong):
+            data[(1 << 15) + byte] ^= 0x10
         path.write_bytes(data)
         mend(path)
-        assert ask(str(path) + ".repaired") == rows[name][1:], name
+        # By one wrong byte alone the index knows better: the row is whole.
+        assert ask(str(path) + ".repaired") == rows[name][wrong - 1 :], name
 
     # What was written before a writer was killed: as far as it goes, as in the file of a writer that was not.
     found = look(killed)

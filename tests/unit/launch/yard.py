@@ -108,5 +108,6 @@ class Yard:
             except ProcessLookupError:
                 continue
         for child in self.started:
+            child.kill()  # one that is only now becoming its program has no environment yet to be found by
             child.wait()
         wait_until(lambda: not self.pids())
