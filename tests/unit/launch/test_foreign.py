@@ -102,7 +102,8 @@ def test_two_schedulers_are_two_runs(yard: Yard) -> None:
         for node in ("0", "1"):
             yard.train("load", cluster("MS_WORKER", port, MS_NODE_ID=node))
     runs = yard.found()
-    assert sorted((run.address, len(run.workers)) for run in runs) == [("127.0.0.1:9001", 2), ("127.0.0.1:9002", 2)]
+    ports = [cluster("", port)["MS_SCHED_PORT"] for port in (9001, 9002)]
+    assert sorted((run.address, len(run.workers)) for run in runs) == [(f"127.0.0.1:{port}", 2) for port in ports]
 
 
 def test_the_wrapper_is_not_the_worker(yard: Yard) -> None:

@@ -25,8 +25,12 @@ def trainee(folder: Path, words: str) -> list[str]:
 
 
 def cluster(role: str, port: int, **more: str) -> dict[str, str]:
-    """The environment that msrun and dynamic cluster give to a process."""
-    return {"MS_ROLE": role, "MS_SCHED_HOST": "127.0.0.1", "MS_SCHED_PORT": str(port), "MS_WORKER_NUM": "2", **more}
+    """The environment that msrun and dynamic cluster give to a process.
+
+    The port tells one job of a host from another: that of a test which another process runs now has a port of its own.
+    """
+    own = str(port + 1000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")))
+    return {"MS_ROLE": role, "MS_SCHED_HOST": "127.0.0.1", "MS_SCHED_PORT": own, "MS_WORKER_NUM": "2", **more}
 
 
 @dataclass
