@@ -96,6 +96,8 @@ class Desk:
         """Click on Quit until it has quitted: the keys at the bottom move when what is in front changes."""
         ended = self.terminal.process.poll
         while ended() is None:
+            if "q Quit" not in self.text:
+                self.terminal.type(ESCAPE)  # the click before met another key
             self.click("q Quit")
             try:
                 wait_until(lambda: ended() is not None, 5)
