@@ -17,7 +17,7 @@ from mswb.cache.entries import Entry, to_row
 from mswb.cache.sniff import KINDS
 from mswb.cli import output
 from mswb.cli.cache_rows import SEVERITY, counted, sign
-from mswb.cli.plans import carry_out, show_plan
+from mswb.cli.plans import carry_out, report_plan, show_plan
 from mswb.cli.sizes import human_bytes
 from mswb.findings import Finding, language
 from mswb.flows.cache_baselines import keep_set, make_all, missing
@@ -214,8 +214,6 @@ def _nothing_done(repairs: Repairs) -> str:
 
 
 def _apply(repairs: Repairs, dry_run: bool, force: bool, form: str) -> int:
-    from mswb.cli.plans import report_plan
-
     if not repairs.plan.actions or dry_run:
         return max(report_plan(repairs.plan, None, form), int(bool(repairs.hopeless)))
     return max(carry_out(repairs.plan, force, form, repairs.apply), int(bool(repairs.hopeless)))
@@ -266,7 +264,7 @@ def _show(entries: Sequence[Entry], findings: Sequence[Finding], notes: Sequence
     known = [entry for entry in entries if entry.form in CHECKERS or entry.findings]
     if known:
         columns = _COLUMNS if output.width() >= _WIDE else tuple(name for name in _COLUMNS if name != "kind")
-        rows = [[_cell(name, entry) for name in columns] for entry in known]
+        rows = [[_CELLS[name](entry) for name in columns] for entry in known]
         right = [at for at, name in enumerate(columns) if name in ("records", "size")]
         output.show_table([words[name] for name in columns], rows, right=right, whole=True)
     counts = Counter(entry.status for entry in known)
@@ -279,10 +277,6 @@ def _show(entries: Sequence[Entry], findings: Sequence[Finding], notes: Sequence
     print(", ".join(f"{count} {status}" for status, count in counts.items()) or words["nothing"])
     if len(known) < len(entries):
         print(words["unknown"].format(count=len(entries) - len(known)))
-
-
-def _cell(name: str, entry: Entry) -> str:
-    return _CELLS[name](entry)
 
 
 def _status(entry: Entry) -> str:

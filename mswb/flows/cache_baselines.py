@@ -12,6 +12,7 @@ from mswb.cache.check import Options, Watch
 from mswb.cache.entries import Entry
 from mswb.findings import Finding, MswbError, Where, make
 from mswb.flows.cache_checks import Step, verify
+from mswb.flows.inventory import within
 
 FORMS = frozenset(baseline.PIECES)
 """Kinds of :data:`mswb.cache.sniff.KINDS` that a baseline tells more of than whether they are the same."""
@@ -77,12 +78,8 @@ def keep_set(folder: str, good: Sequence[Baseline], replace: bool = False) -> li
     gone = [name for name in before if replace and not os.path.lexists(os.path.join(folder, name))]
     kept = {name: member for name, member in before.items() if name not in gone}
     if before or good:
-        baseline.make_set([one for one in good if _lies_in(one.path, folder)], folder, kept)
+        baseline.make_set([one for one in good if within(one.path, os.path.realpath(folder))], folder, kept)
     return gone
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    return os.path.realpath(path).startswith(os.path.realpath(folder).rstrip("/") + "/")
 
 
 def missing(paths: Sequence[str], entries: Sequence[Entry]) -> list[Finding]:

@@ -10,14 +10,13 @@ _STEP = 1 << 20
 
 
 class Unpacked(io.RawIOBase):
-    """The content of a gzip file of one or more members. ``damage`` says what ended it early, where something did."""
+    """The content of a gzip file of one or more members, as far as it can be unpacked."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._inflate = zlib.decompressobj(31)
         self._left = b""
         self._ended = False
-        self.damage = ""
 
     def readable(self) -> bool:
         return True
@@ -41,13 +40,11 @@ class Unpacked(io.RawIOBase):
             self._left = self._file.read(_STEP)
             if not self._left:
                 self._ended = True
-                self.damage = "" if self._inflate.eof else "the gzip stream is cut off"
                 return b""
         try:
             part = self._inflate.decompress(self._left, most)
-        except zlib.error as problem:
+        except zlib.error:
             self._ended = True
-            self.damage = f"the gzip stream is damaged ({problem})"
             return b""
         self._left = self._inflate.unconsumed_tail
         if self._inflate.eof:
